@@ -1,0 +1,1 @@
+//! The function library: one descriptor per function.

@@ -1,0 +1,9 @@
+//! Codes about contracts: the tools, files and settings that plans rely on.
+
+use super::Code;
+
+pub static APP_INVALID: Code = Code::error("app-invalid", include_str!("pages/app-invalid.md"));
+pub static CONFIG_KEY: Code = Code::error("config-key", include_str!("pages/config-key.md"));
+pub static NOT_YET: Code = Code::error("not-yet", include_str!("pages/not-yet.md"));
+
+pub(super) static ALL: &[&Code] = &[&APP_INVALID, &CONFIG_KEY, &NOT_YET];

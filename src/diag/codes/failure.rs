@@ -1,0 +1,21 @@
+//! Codes about failure: retries, bounds and what they can catch.
+
+use super::Code;
+
+pub static ATTEMPTS_ZERO: Code = Code::error("attempts-zero", include_str!("pages/attempts-zero.md"));
+pub static TIMEOUT_OVER_WITHIN: Code = Code::error("timeout-over-within", include_str!("pages/timeout-over-within.md"));
+pub static CLAUSE_NOT_APPLICABLE: Code =
+    Code::error("clause-not-applicable", include_str!("pages/clause-not-applicable.md"));
+pub static UNREACHABLE_RECOVER: Code =
+    Code::warning("unreachable-recover", include_str!("pages/unreachable-recover.md"));
+pub static POLL_WITHOUT_END: Code = Code::error("poll-without-end", include_str!("pages/poll-without-end.md"));
+pub static UNTIL_WITH_EFFECT: Code = Code::error("until-with-effect", include_str!("pages/until-with-effect.md"));
+
+pub(super) static ALL: &[&Code] = &[
+    &ATTEMPTS_ZERO,
+    &TIMEOUT_OVER_WITHIN,
+    &CLAUSE_NOT_APPLICABLE,
+    &UNREACHABLE_RECOVER,
+    &POLL_WITHOUT_END,
+    &UNTIL_WITH_EFFECT,
+];

@@ -1,0 +1,79 @@
+//! The catalogue of diagnostics: one constant and one page a code.
+
+pub mod contracts;
+pub mod effects;
+pub mod failure;
+pub mod names;
+pub mod order;
+pub mod text;
+pub mod types;
+
+use std::fmt;
+
+/// How much a finding weighs.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// The plan does not run.
+    Error,
+    /// The plan runs, and probably does not do what was meant.
+    Warning,
+    /// Worth knowing.
+    Note,
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+            Self::Note => "note",
+        })
+    }
+}
+
+/// One kind of finding.
+#[derive(Debug)]
+pub struct Code {
+    /// The stable kebab-case name.
+    pub name: &'static str,
+    pub severity: Severity,
+    /// The page as Markdown: a first sentence that says what it means, why it hurts, a bad and a good plan.
+    pub page: &'static str,
+}
+
+impl Code {
+    const fn error(name: &'static str, page: &'static str) -> Self {
+        Self { name, severity: Severity::Error, page }
+    }
+
+    const fn warning(name: &'static str, page: &'static str) -> Self {
+        Self { name, severity: Severity::Warning, page }
+    }
+
+    const fn note(name: &'static str, page: &'static str) -> Self {
+        Self { name, severity: Severity::Note, page }
+    }
+}
+
+impl PartialEq for Code {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Code {}
+
+/// Every code, group by group.
+pub fn all() -> impl Iterator<Item = &'static Code> {
+    [text::ALL, names::ALL, types::ALL, order::ALL, failure::ALL, effects::ALL, contracts::ALL]
+        .into_iter()
+        .flatten()
+        .copied()
+}
+
+/// The code with this name.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Code> {
+    all().find(|code| code.name == name)
+}

@@ -1,0 +1,128 @@
+//! One finding: a place, a cause and a remedy.
+
+use super::{Code, Severity};
+use crate::source::Span;
+
+/// A finding in one file. Built at the call site in one chain; rendering lives elsewhere.
+#[derive(Clone, Debug)]
+pub struct Diagnostic {
+    pub code: &'static Code,
+    pub severity: Severity,
+    /// One sentence without a full stop.
+    pub message: String,
+    /// The primary place.
+    pub span: Span,
+    /// What the primary place is marked with; empty for a bare underline.
+    pub note: String,
+    /// Further places in the same file.
+    pub labels: Vec<Label>,
+    /// The remedy in plain words.
+    pub help: Option<String>,
+    pub expected: Option<String>,
+    pub actual: Option<String>,
+    /// Names that would have been right, nearest first where one is near.
+    pub available: Vec<String>,
+    pub fix: Option<Fix>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Label {
+    pub span: Span,
+    pub message: String,
+}
+
+/// Edits that remove the cause. A safe fix never changes what a correct reader would have understood.
+#[derive(Clone, Debug)]
+pub struct Fix {
+    pub safe: bool,
+    pub title: String,
+    pub edits: Vec<Edit>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Edit {
+    pub span: Span,
+    pub text: String,
+}
+
+impl Diagnostic {
+    /// A finding with the code's own severity.
+    #[must_use]
+    pub fn new(code: &'static Code, span: Span, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            severity: code.severity,
+            message: message.into(),
+            span,
+            note: String::new(),
+            labels: Vec::new(),
+            help: None,
+            expected: None,
+            actual: None,
+            available: Vec::new(),
+            fix: None,
+        }
+    }
+
+    /// Text at the primary place.
+    #[must_use]
+    pub fn note(mut self, note: impl Into<String>) -> Self {
+        self.note = note.into();
+        self
+    }
+
+    /// A further place.
+    #[must_use]
+    pub fn label(mut self, span: Span, message: impl Into<String>) -> Self {
+        self.labels.push(Label { span, message: message.into() });
+        self
+    }
+
+    /// The remedy.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// What was wanted and what was found.
+    #[must_use]
+    pub fn expected(mut self, expected: impl ToString, actual: impl ToString) -> Self {
+        self.expected = Some(expected.to_string());
+        self.actual = Some(actual.to_string());
+        self
+    }
+
+    /// The names that exist.
+    #[must_use]
+    pub fn available(mut self, names: impl IntoIterator<Item = impl ToString>) -> Self {
+        self.available = names.into_iter().map(|name| name.to_string()).collect();
+        self
+    }
+
+    /// A fix of one edit that keeps the author's meaning.
+    #[must_use]
+    pub fn fix(self, title: impl Into<String>, span: Span, text: impl Into<String>) -> Self {
+        self.fix_all(title, vec![Edit { span, text: text.into() }])
+    }
+
+    /// A fix of several edits that keeps the author's meaning.
+    #[must_use]
+    pub fn fix_all(mut self, title: impl Into<String>, edits: Vec<Edit>) -> Self {
+        self.fix = Some(Fix { safe: true, title: title.into(), edits });
+        self
+    }
+
+    /// A fix that may change the meaning and wants `--unsafe-fix`.
+    #[must_use]
+    pub fn unsafe_fix(mut self, title: impl Into<String>, edits: Vec<Edit>) -> Self {
+        self.fix = Some(Fix { safe: false, title: title.into(), edits });
+        self
+    }
+
+    /// Whether this keeps a plan from running.
+    #[must_use]
+    pub fn is_error(&self) -> bool {
+        self.severity == Severity::Error
+    }
+}

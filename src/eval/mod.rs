@@ -1,0 +1,1 @@
+//! Pure expression evaluation.

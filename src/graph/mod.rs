@@ -1,0 +1,1 @@
+//! Checked plan to petgraph DAG, and its drawings.

@@ -1,0 +1,38 @@
+//! The one door outside: files, clock, environment, randomness and ids; a real one and one in memory.
+
+mod memory;
+mod real;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+pub use memory::MemoryHost;
+pub use real::RealHost;
+
+/// What planrun asks of the machine it runs on.
+pub trait Host: Send + Sync {
+    /// Nanoseconds since 1970-01-01T00:00:00Z by the wall clock.
+    fn now(&self) -> i128;
+    /// Time since some fixed moment, never going back.
+    fn monotonic(&self) -> Duration;
+    /// The value of an environment variable, if it is set and is Unicode.
+    fn variable(&self, name: &str) -> Option<String>;
+    /// 64 random bits.
+    fn random(&self) -> u64;
+    /// The text of a file; an error of kind `InvalidData` where it is not UTF-8.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    fn read_file(&self, path: &Path) -> io::Result<String>;
+    /// Replaces a file as a whole: readers see the old or the new text, never a part.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    fn write_file(&self, path: &Path, content: &[u8]) -> io::Result<()>;
+    /// The paths in a folder, sorted by name.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    fn list_folder(&self, path: &Path) -> io::Result<Vec<PathBuf>>;
+}

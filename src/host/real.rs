@@ -1,0 +1,4 @@
+//! The machine itself.
+
+/// The machine itself.
+pub struct RealHost;

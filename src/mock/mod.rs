@@ -1,0 +1,1 @@
+//! The test double of app tools: real HTTP, answers from the app files, failures on demand.

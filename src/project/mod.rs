@@ -1,0 +1,1 @@
+//! `planrun.yaml`: where tools come from, and the defaults.

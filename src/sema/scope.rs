@@ -1,0 +1,70 @@
+//! What expressions may see: names, their types, their places at run time, and the facts that hold where they stand.
+
+use std::sync::Arc;
+
+use crate::source::Span;
+use crate::types::Type;
+
+/// Where a value lives at run time: `up` frames outwards, then `slot`. The body of an `each`, `repeat`, `do`, an arm
+/// or a firing is a frame of its own; an `if` is not.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Place {
+    pub up: u16,
+    pub slot: u32,
+}
+
+/// What a name stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NameKind {
+    Parameter,
+    Step,
+    Let,
+    /// A loop variable, a carried state, an `as` name.
+    Local,
+    Task,
+    /// The plan itself, in conditions of listeners: `plan is failed`.
+    Plan,
+}
+
+/// One part of a guard, in canonical text, so that equal conditions are equal atoms wherever they are written.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Atom {
+    pub text: Arc<str>,
+    /// Whether the condition is known to be false instead of true.
+    pub negated: bool,
+}
+
+/// A name that can be read.
+#[derive(Clone, Debug)]
+pub struct Binding {
+    pub kind: NameKind,
+    pub place: Place,
+    /// The type without the absence that `guard` brings.
+    pub ty: Type,
+    /// The value is null unless all of these hold; a reader for whom they hold sees `ty`, every other sees `ty?`.
+    pub guard: Arc<[Atom]>,
+    /// Where the name was introduced.
+    pub span: Span,
+    /// The alternatives of a `race` step, for `winner(x)`; empty for all else.
+    pub branches: Arc<[Arc<str>]>,
+}
+
+/// The result of looking for a name.
+#[derive(Clone, Debug)]
+pub enum Lookup {
+    Found(Binding),
+    /// It is introduced further down, at this place.
+    Later(Span),
+    /// It names tools, not a value.
+    Namespace,
+    Missing,
+}
+
+/// The names around an expression. Implemented by the checker of plans, and by `eval` over its bindings.
+pub trait Scope {
+    fn lookup(&self, name: &str) -> Lookup;
+    /// Every name that a reader at this place could mean, for suggestions.
+    fn visible(&self) -> Vec<Arc<str>>;
+    /// The conditions that hold at this place because of guards around it.
+    fn facts(&self) -> &[Atom];
+}

@@ -1,0 +1,68 @@
+//! The tree of a plan file, as written: every name, literal and clause with its span.
+//!
+//! Chains (`a + b + c`, `a.b.c`, `else if`) are flat lists, so depth is bounded by the nesting caps and walking or
+//! dropping a tree never recurses deeper than the author nested.
+
+mod expr;
+mod item;
+mod statement;
+mod type_expr;
+
+use std::sync::Arc;
+
+use crate::source::Span;
+
+pub use expr::{
+    Argument, BinaryOp, ChainLink, Entry, EntryKey, Expr, ExprKind, Link, LinkKind, Literal, MatchArm, Pattern,
+    PatternKind, TemplatePart, UnaryOp,
+};
+pub use item::{
+    Item, ItemKind, MockOutcome, MockOutcomeKind, Parameter, Plan, Test, TestStatement, TestStatementKind, Tool,
+    TypeItem, Use, UseNamespace,
+};
+pub use statement::{
+    After, Arm, ArmBody, Block, Clause, ClauseKind, ErrorPattern, Guarded, InputField, Statement, StatementKind, Step,
+    StepBody, WaitFor,
+};
+pub use type_expr::{FieldType, TypeExpr, TypeExprKind, TypeSuffix};
+
+/// A name as written; back quotes are removed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Name {
+    pub text: Arc<str>,
+    pub span: Span,
+}
+
+/// Text in quotes with its escapes resolved; the span includes the quotes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Text {
+    pub text: Arc<str>,
+    pub span: Span,
+}
+
+/// A whole `.plan` file.
+#[derive(Debug, Default)]
+pub struct File {
+    /// The `//!` lines, joined by newlines, without their markers.
+    pub doc: Option<Arc<str>>,
+    pub items: Vec<Item>,
+    /// Every comment of the file in source order, doc comments included.
+    pub comments: Vec<Comment>,
+}
+
+/// One `//` comment, markers included in the span.
+#[derive(Clone, Copy, Debug)]
+pub struct Comment {
+    pub span: Span,
+    pub kind: CommentKind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CommentKind {
+    /// `// …`
+    Plain,
+    /// `/// …`, documents the item or statement below.
+    Doc,
+    /// `//! …`, documents the file.
+    File,
+}

@@ -1,0 +1,251 @@
+//! Statements of a plan and the clauses of steps.
+
+use std::sync::Arc;
+
+use super::{Argument, Expr, Name, Pattern, Text, TypeExpr};
+use crate::source::Span;
+
+/// Statements between braces; the span includes the braces.
+#[derive(Debug, Default)]
+pub struct Block {
+    pub span: Span,
+    pub statements: Vec<Statement>,
+}
+
+#[derive(Debug)]
+pub struct Statement {
+    pub span: Span,
+    /// The `///` lines above.
+    pub doc: Option<Arc<str>>,
+    pub kind: StatementKind,
+}
+
+#[derive(Debug)]
+pub enum StatementKind {
+    /// `policy { … }`, an object of settings.
+    Policy(Expr),
+    /// `allow { … }`, an object of settings.
+    Allow(Expr),
+    Step(Box<Step>),
+    /// `let x[: T] = e`
+    Let {
+        name: Name,
+        ty: Option<TypeExpr>,
+        value: Expr,
+    },
+    /// `if e { … } else if e { … } else { … }`; at least one arm.
+    If {
+        arms: Vec<(Expr, Block)>,
+        otherwise: Option<Block>,
+    },
+    /// `task t "title" [statuses [a, b]] [{ field: T }] [external]`
+    Task {
+        name: Name,
+        title: Text,
+        /// Empty where the default statuses hold.
+        statuses: Vec<Name>,
+        context: Option<TypeExpr>,
+        external: bool,
+    },
+    /// `set t status { … } [when e] [after a]`
+    Set {
+        task: Name,
+        status: Name,
+        context: Option<Expr>,
+        when: Option<Expr>,
+        after: Option<After>,
+    },
+    /// `listener l on COND [-> T] [as e] [when e] [max N] { … }`
+    Listener {
+        name: Name,
+        on: Expr,
+        payload: Option<TypeExpr>,
+        binding: Option<Name>,
+        when: Option<Expr>,
+        max: Option<Expr>,
+        body: Block,
+    },
+    /// `ensure e else "…"`
+    Ensure {
+        condition: Expr,
+        message: Expr,
+    },
+    /// `fail class "…" [when e]`
+    Fail {
+        class: Name,
+        message: Option<Expr>,
+        when: Option<Expr>,
+    },
+    Reply(Guarded),
+    Yield(Guarded),
+    Next(Guarded),
+    /// Already reported.
+    Error,
+}
+
+/// `reply e [when e]` and its like.
+#[derive(Debug)]
+pub struct Guarded {
+    pub value: Expr,
+    pub when: Option<Expr>,
+}
+
+#[derive(Debug)]
+pub struct Step {
+    pub name: Name,
+    pub body: StepBody,
+    /// In the order written.
+    pub clauses: Vec<Clause>,
+}
+
+#[derive(Debug)]
+pub enum StepBody {
+    /// Usually `ns.tool(arg: e)`; what else stands here is for the checker to refuse.
+    Call(Expr),
+    /// `ask agent("…", with: {…}) -> T`; the prompt is the positional argument.
+    Ask {
+        agent: Name,
+        arguments: Vec<Argument>,
+        returns: TypeExpr,
+    },
+    /// `infer("…", model: "…", with: {…}) -> T`
+    Infer {
+        arguments: Vec<Argument>,
+        returns: TypeExpr,
+    },
+    Do(Block),
+    /// `each v[, i] in list max N [parallel P] [by key] [settle] { … }`
+    Each {
+        element: Name,
+        index: Option<Name>,
+        list: Expr,
+        max: Option<Expr>,
+        parallel: Option<Expr>,
+        by: Option<Expr>,
+        settle: bool,
+        body: Block,
+    },
+    /// `repeat v = e max N { … }`
+    Repeat {
+        state: Name,
+        initial: Expr,
+        max: Option<Expr>,
+        body: Block,
+    },
+    /// `race { a: call, b: call }`
+    Race(Vec<(Name, ArmBody)>),
+    /// `match e { pattern => call, do or value, … }`
+    Match {
+        subject: Expr,
+        arms: Vec<Arm>,
+    },
+    /// `input "…" [by "role"] [expires d] -> { … }`
+    Input {
+        prompt: Expr,
+        by: Option<Expr>,
+        expires: Option<Expr>,
+        fields: Vec<InputField>,
+    },
+    Wait(WaitFor),
+    /// Already reported.
+    Error,
+}
+
+#[derive(Debug)]
+pub enum WaitFor {
+    /// `wait 5m`
+    Duration(Expr),
+    /// `wait until t`
+    Until(Expr),
+    /// `wait for COND [-> T]`
+    Condition { on: Expr, payload: Option<TypeExpr> },
+}
+
+/// `field: T = e` or `field: T in LIST`
+#[derive(Debug)]
+pub struct InputField {
+    pub name: Name,
+    pub ty: TypeExpr,
+    pub default: Option<Expr>,
+    pub options: Option<Expr>,
+}
+
+/// One arm of a step's `match`.
+#[derive(Debug)]
+pub struct Arm {
+    pub span: Span,
+    pub pattern: Pattern,
+    pub body: ArmBody,
+}
+
+/// What an arm of `match`, `race` or `recover` does.
+#[derive(Debug)]
+pub enum ArmBody {
+    /// A tool call or a value: names decide, so the checker does.
+    Expr(Expr),
+    Do(Block),
+    /// `fail class "…"`
+    Fail {
+        class: Name,
+        message: Option<Expr>,
+    },
+}
+
+#[derive(Debug)]
+pub struct Clause {
+    pub span: Span,
+    pub kind: ClauseKind,
+}
+
+#[derive(Debug)]
+pub enum ClauseKind {
+    When(Expr),
+    After(After),
+    Confirm {
+        text: Expr,
+        by: Option<Expr>,
+        expires: Option<Expr>,
+    },
+    Timeout(Expr),
+    Within(Expr),
+    /// An object of settings.
+    Retry(Expr),
+    Until {
+        condition: Expr,
+        every: Expr,
+    },
+    Cache(Expr),
+    /// `verify call [every d within d] as v => e [gives e]`
+    Verify {
+        call: Expr,
+        every: Option<Expr>,
+        within: Option<Expr>,
+        binding: Name,
+        check: Expr,
+        gives: Option<Expr>,
+    },
+    Recover {
+        pattern: ErrorPattern,
+        binding: Option<Name>,
+        body: ArmBody,
+    },
+    Undo(Expr),
+    /// Already reported.
+    Error,
+}
+
+/// `after a, b` or `after none`.
+#[derive(Debug)]
+pub enum After {
+    None(Span),
+    Names(Vec<Name>),
+}
+
+/// What a `recover` arm catches.
+#[derive(Debug)]
+pub enum ErrorPattern {
+    /// `_`, or nothing written.
+    Any,
+    /// Dotted class names such as `transient.timeout`, or whole families such as `auth`.
+    Classes(Vec<Name>),
+}

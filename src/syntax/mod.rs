@@ -1,0 +1,3 @@
+//! Text to tree: grammar, tree, lowering, comments and recovery.
+
+pub mod ast;

@@ -1,0 +1,68 @@
+//! The one way in which the engine calls a tool.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::types::{ErrorClass, Signature};
+use crate::value::Value;
+
+/// One attempt at a call. The arguments have been checked against the tool's contract.
+#[derive(Clone, Debug)]
+pub struct Request {
+    pub signature: Arc<Signature>,
+    /// A map of argument names to values.
+    pub arguments: Value,
+    /// Equal for every attempt of one execution, so that the server can tell a repetition.
+    pub idempotency_key: Arc<str>,
+    /// Fires when the attempt shall stop: a timeout, a cancelled run, a lost race.
+    pub cancel: CancellationToken,
+}
+
+/// What a tool gave: JSON from outside is still to be checked and decoded by the declared type.
+#[derive(Clone, Debug)]
+pub enum Answer {
+    Value(Value),
+    Json(serde_json::Value),
+}
+
+/// Whether the world has seen a failed attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Sent {
+    /// It never left: refused, not resolved, queued, turned away before the body.
+    No,
+    /// It left, and no answer came.
+    Maybe,
+    /// An answer came, and it was a failure.
+    Answered,
+}
+
+/// A failed attempt, before the effect class of the tool is considered.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{class}: {message}")]
+pub struct CallError {
+    pub class: ErrorClass,
+    /// One sentence for people.
+    pub message: String,
+    pub sent: Sent,
+    /// How long the other side asks us to wait.
+    pub retry_after: Option<Duration>,
+}
+
+/// How an attempt ended.
+pub type Outcome = Result<Answer, CallError>;
+
+/// An attempt's end, at once or later. Tools that compute answer at once and cost no task.
+pub enum Reply {
+    Now(Outcome),
+    Later(Pin<Box<dyn Future<Output = Outcome> + Send>>),
+}
+
+/// A way to call tools. Timeouts and retries are the engine's; a transport makes one attempt and tells what it knows.
+pub trait Transport: Send + Sync {
+    /// Starts one attempt. Called within a tokio runtime.
+    fn call(&self, request: Request) -> Reply;
+}

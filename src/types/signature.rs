@@ -1,0 +1,61 @@
+//! Signatures of tools: what a plan is checked against.
+
+use std::sync::Arc;
+
+use super::{Effect, Type};
+
+/// What is known of one tool before any call.
+#[derive(Clone, Debug)]
+pub struct Signature {
+    /// The namespace in the catalog, such as `hr`.
+    pub namespace: Arc<str>,
+    /// The tool's name within it.
+    pub name: Arc<str>,
+    pub description: Option<Arc<str>>,
+    pub parameters: Vec<Parameter>,
+    /// Whether arguments beyond the parameters are taken.
+    pub extra_arguments: bool,
+    /// The result; [`Type::Any`] where the contract says nothing.
+    pub returns: Type,
+    pub effect: Effect,
+    /// Whether the contract names the effect class; otherwise it is assumed.
+    pub effect_declared: bool,
+    /// The names N of the errors `tool.N` that it may raise.
+    pub raises: Vec<Arc<str>>,
+    /// The argument that takes the idempotency key.
+    pub key_argument: Option<Arc<str>>,
+    /// A template over the arguments that names the state the call touches, such as `{repo}`.
+    pub resource: Option<Arc<str>>,
+    /// Whether calls of this namespace share no state at all.
+    pub stateless: bool,
+    /// The JSON Schema of all arguments, for what types cannot carry.
+    pub input_schema: Option<Arc<serde_json::Value>>,
+    /// The JSON Schema of the result.
+    pub output_schema: Option<Arc<serde_json::Value>>,
+}
+
+/// One parameter of a tool or a plan.
+#[derive(Clone, Debug)]
+pub struct Parameter {
+    pub name: Arc<str>,
+    pub ty: Type,
+    /// Whether a call must name it. A parameter with a default need not be named.
+    pub required: bool,
+    pub description: Option<Arc<str>>,
+    /// The JSON Schema of this argument, for what types cannot carry.
+    pub schema: Option<Arc<serde_json::Value>>,
+}
+
+impl Signature {
+    /// The dotted name that plans call it by.
+    #[must_use]
+    pub fn path(&self) -> String {
+        format!("{}.{}", self.namespace, self.name)
+    }
+
+    /// The parameter with this name.
+    #[must_use]
+    pub fn parameter(&self, name: &str) -> Option<&Parameter> {
+        self.parameters.iter().find(|parameter| &*parameter.name == name)
+    }
+}
