@@ -1,0 +1,1 @@
+//! The conformance cases of the Common Expression Language, read in place.

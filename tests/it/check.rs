@@ -1,0 +1,1 @@
+//! `planrun check`: fixtures of every code, rendering, formats.

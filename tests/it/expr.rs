@@ -1,0 +1,1 @@
+//! Expressions: typing, narrowing, evaluation, and `planrun eval`.

@@ -1,0 +1,1 @@
+//! The test double of app tools over real HTTP.

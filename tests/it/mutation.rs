@@ -1,0 +1,1 @@
+//! Single breaking edits over every plan there is: one diagnostic each, near the edit.

@@ -1,0 +1,1 @@
+//! 599 plans that others wrote, as text, and their mutations.

@@ -1,0 +1,1 @@
+//! Every plan in `plans/` runs against its app files.

@@ -1,0 +1,1 @@
+//! The README and the docs: their examples run.

@@ -1,0 +1,1 @@
+//! `planrun run`: from text to reply.

@@ -1,0 +1,1 @@
+//! The rules of what a plan means, one test a rule.

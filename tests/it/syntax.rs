@@ -1,0 +1,1 @@
+//! Text to tree: snapshots of trees, recovery, damaged files.

@@ -1,0 +1,1 @@
+//! The house rules that tests can hold: rows, opening sentences, sizes.

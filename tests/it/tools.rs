@@ -1,0 +1,1 @@
+//! Catalog, app files and transports against real peers on loopback.

@@ -1,0 +1,1 @@
+//! Types: fit, JSON Schema both ways.
