@@ -1,0 +1,350 @@
+//! Steps: what they call or hold, and the type of their value.
+
+use std::sync::Arc;
+
+use super::block::{arc, block_type};
+use super::checker::{BlockKind, OpenBlock, PlanChecker};
+use super::expr::{Checker, Code, Expectation, PatternCode};
+use super::plan::{BlockId, Each, NodeKind, Repeat, Step, StepKind, Touch};
+use super::scope::NameKind;
+use crate::diag::{Diagnostic, codes};
+use crate::source::Span;
+use crate::syntax::ast;
+use crate::types::{Effect, Type};
+
+/// What the body of a step came out as.
+pub(super) struct CheckedBody {
+    pub kind: StepKind,
+    pub ty: Type,
+    pub effect: Effect,
+    pub touches: Vec<Touch>,
+    /// The names of the branches of a `race`.
+    pub branches: Arc<[Arc<str>]>,
+}
+
+impl CheckedBody {
+    /// A body that the checker accepts and the engine refuses, or that has been reported.
+    pub(super) fn opaque(what: &'static str, ty: Type) -> Self {
+        Self::new(StepKind::NotYet(what), ty, Effect::Pure, Vec::new())
+    }
+
+    pub(super) fn new(kind: StepKind, ty: Type, effect: Effect, touches: Vec<Touch>) -> Self {
+        Self { kind, ty, effect, touches, branches: Arc::default() }
+    }
+}
+
+impl PlanChecker<'_> {
+    /// Checks one step with its clauses and adds its node.
+    pub(super) fn step(&mut self, step: &ast::Step, span: Span) {
+        self.claim("step", &step.name);
+        let when = step.clauses.iter().find_map(|clause| match &clause.kind {
+            ast::ClauseKind::When(condition) => Some(condition),
+            _ => None,
+        });
+        let mark = when.map(|condition| self.guard(condition));
+        let (after, unordered) = self.order(&step.clauses);
+        let body = self.step_body(step);
+        let recover = self.recover_arms(step, &body);
+        let slot = self.introduce(&step.name, NameKind::Step, body.ty.clone());
+        let mut checked = self.clauses(step, &body);
+        let mut types = vec![body.ty];
+        for (arm, arm_type) in recover {
+            types.push(arm_type);
+            checked.recover.push(arm);
+        }
+        let ty = Type::union(types);
+        self.names.retype(&step.name.text, ty.clone(), body.branches);
+        self.note_effect(body.effect, &body.touches);
+        let step_node = Step { kind: body.kind, ty, effect: body.effect, touches: body.touches, unordered, ..checked };
+        let named = Some((step.name.text.clone(), slot));
+        let node = self.push_node(span, named, after, NodeKind::Step(Box::new(step_node)));
+        if let Some(block) = self.open.last_mut() {
+            block.steps.insert(step.name.text.clone(), node);
+        }
+        mark.into_iter().for_each(|mark| self.unguard(mark));
+    }
+
+    fn step_body(&mut self, step: &ast::Step) -> CheckedBody {
+        match &step.body {
+            ast::StepBody::Call(call) => self.called(call),
+            ast::StepBody::Do(block) => self.do_block(block),
+            ast::StepBody::Each { .. } => self.each(&step.body),
+            ast::StepBody::Repeat { state, initial, max, body } => self.repeat(state, initial, max.as_ref(), body),
+            ast::StepBody::Race(branches) => self.race(step.name.span, branches),
+            ast::StepBody::Match { subject, arms } => self.match_arms(subject, arms),
+            ast::StepBody::Ask { agent, arguments, returns } => {
+                self.ask(step.name.span, Some(agent), arguments, returns)
+            }
+            ast::StepBody::Infer { arguments, returns } => self.ask(step.name.span, None, arguments, returns),
+            ast::StepBody::Input { prompt, by, expires, fields } => {
+                self.input(step.name.span, prompt, by.as_ref(), expires.as_ref(), fields)
+            }
+            ast::StepBody::Wait(wait) => self.wait(step.name.span, wait),
+            ast::StepBody::Error => CheckedBody::opaque("a damaged step", Type::Invalid),
+        }
+    }
+
+    fn called(&mut self, expression: &ast::Expr) -> CheckedBody {
+        let Some((call, ty, touches)) = self.call(expression) else {
+            return CheckedBody::opaque("a damaged step", Type::Invalid);
+        };
+        let effect = call.effect;
+        CheckedBody::new(StepKind::Call(call), ty, effect, touches)
+    }
+
+    fn do_block(&mut self, block: &ast::Block) -> CheckedBody {
+        let id = self.open_block(BlockKind::Do, None, &block.statements);
+        self.statements(&block.statements);
+        self.closed(&block.statements, BlockKind::Do, |_| StepKind::Do(id))
+    }
+
+    /// Closes the innermost block and makes the body of the step that owns it.
+    fn closed(
+        &mut self,
+        statements: &[ast::Statement],
+        kind: BlockKind,
+        make: impl FnOnce(&OpenBlock) -> StepKind,
+    ) -> CheckedBody {
+        let Some(mut block) = self.close_block() else {
+            return CheckedBody::opaque("a damaged step", Type::Invalid);
+        };
+        let step = make(&block);
+        let ty = block_type(std::mem::take(&mut block.yields), statements, kind);
+        CheckedBody::new(step, ty, block.effect, block.touches)
+    }
+
+    fn each(&mut self, body: &ast::StepBody) -> CheckedBody {
+        let ast::StepBody::Each { element, index, list, max, parallel, by, settle, body: block } = body else {
+            return CheckedBody::opaque("a damaged step", Type::Invalid);
+        };
+        let list_code = self.value(list);
+        let element_type = self.element_type(&list_code, list.span);
+        let max = self.bound(max.as_ref(), "`max` of `each`");
+        let parallel = self.bound(parallel.as_ref(), "`parallel` of `each`");
+        let id = self.open_block(BlockKind::Each, None, &block.statements);
+        self.refuse_namespace_name(element);
+        self.introduce(element, NameKind::Local, element_type);
+        match index {
+            Some(index) => {
+                self.refuse_namespace_name(index);
+                self.introduce(index, NameKind::Local, Type::Int);
+            }
+            None => {
+                self.names.slot();
+            }
+        }
+        let by = by.as_ref().map(|by| self.value(by));
+        self.statements(&block.statements);
+        let mut checked = self.closed(&block.statements, BlockKind::Each, |_| {
+            StepKind::Each(Each { list: list_code, max, parallel, by, settle: *settle, body: id })
+        });
+        if *settle {
+            checked.ty = Type::Result(Arc::new(checked.ty));
+        }
+        checked.ty = Type::List(Arc::new(checked.ty));
+        checked
+    }
+
+    /// The type of an element of what `each` runs over.
+    fn element_type(&mut self, list: &Code, span: Span) -> Type {
+        match &list.ty {
+            Type::List(element) => (**element).clone(),
+            Type::Any => Type::Any,
+            Type::Invalid | Type::Never => Type::Invalid,
+            other => {
+                let absent = other.allows_null() && matches!(other.without_null(), Type::List(_));
+                let diagnostic = if absent {
+                    Diagnostic::new(&codes::types::MAYBE_ABSENT, span, "this list may be absent")
+                        .help("give a list for that case: `… ?? []`")
+                        .fix("add `?? []`", Span::at(span.end as usize), " ?? []")
+                } else {
+                    Diagnostic::new(&codes::types::NOT_A_LIST, span, format!("`each` runs over a list, and this is {other}"))
+                        .help("`entries(m)` makes a list of a map's entries")
+                        .expected("a list", other)
+                };
+                self.diagnostics.push(diagnostic);
+                Type::Invalid
+            }
+        }
+    }
+
+    /// A whole number that bounds something.
+    fn bound(&mut self, expression: Option<&ast::Expr>, what: &str) -> Option<Code> {
+        let expectation = Expectation::new(&codes::types::WRONG_TYPE, what);
+        expression.map(|expression| self.value_of(expression, &Type::Int, expectation))
+    }
+
+    fn repeat(
+        &mut self,
+        state: &ast::Name,
+        initial: &ast::Expr,
+        max: Option<&ast::Expr>,
+        block: &ast::Block,
+    ) -> CheckedBody {
+        let initial_code = self.value(initial);
+        let max = self.bound(max, "`max` of `repeat`");
+        let id = self.open_block(BlockKind::Repeat, None, &block.statements);
+        self.refuse_namespace_name(state);
+        let state_type = state_type(&initial_code.ty);
+        self.introduce(state, NameKind::Local, state_type);
+        self.statements(&block.statements);
+        let mut checked = self.closed(&block.statements, BlockKind::Repeat, |_| {
+            StepKind::Repeat(Repeat { initial: initial_code, max, body: id })
+        });
+        // A round whose guarded `yield` was not taken adds nothing, so the list never holds its absence.
+        let element = if checked.ty == Type::Null { Type::Null } else { checked.ty.clone() };
+        checked.ty = Type::List(Arc::new(element));
+        checked
+    }
+
+    /// The type of the state of the innermost `repeat`: that of slot 0.
+    pub(super) fn repeat_state(&self) -> Type {
+        self.names.first_type().unwrap_or(Type::Any)
+    }
+
+    fn race(&mut self, span: Span, branches: &[(ast::Name, ast::ArmBody)]) -> CheckedBody {
+        let mut arms = Vec::new();
+        let mut types = Vec::new();
+        let mut touches = Vec::new();
+        let mut effect = Effect::Pure;
+        for (name, body) in branches {
+            let arm = self.arm(&name.text, body, None);
+            if !arm.effect.floats() {
+                let message = format!("the branch `{}` is {}, and only reads may race", name.text, with_article(arm.effect));
+                let help = "the losers are cancelled in mid-call, so an effect could happen and be lost; race reads, then act";
+                self.diagnostics.push(Diagnostic::new(&codes::effects::RACE_WITH_EFFECT, name.span, message).help(help));
+            }
+            effect = effect.max(arm.effect);
+            arm.touches.iter().for_each(|touch| super::checker::merge_touch(&mut touches, touch));
+            if arms.iter().any(|(known, _): &(Arc<str>, BlockId)| *known == name.text) {
+                self.diagnostics.push(super::finding::duplicate_name("branch", name, span));
+            }
+            types.push(arm.ty);
+            arms.push((name.text.clone(), arm.id));
+        }
+        let names = arms.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+        let body = CheckedBody::new(StepKind::Race(arms), Type::union(types), effect, touches);
+        CheckedBody { branches: names.into(), ..body }
+    }
+
+    fn match_arms(&mut self, subject: &ast::Expr, arms: &[ast::Arm]) -> CheckedBody {
+        let subject_code = self.value(subject);
+        let patterns = arms.iter().map(|arm| &arm.pattern).collect::<Vec<_>>();
+        let patterns: Vec<PatternCode> =
+            Checker::new(&self.names, self.diagnostics).check_patterns(subject, &subject_code.ty, &patterns);
+        let (mut checked, mut types, mut touches, mut effect) = (Vec::new(), Vec::new(), Vec::new(), Effect::Pure);
+        for (arm, pattern) in arms.iter().zip(patterns) {
+            let facts = self.expressions().pattern_facts(subject, &arm.pattern);
+            let before = self.names.assume(facts);
+            let body = self.arm("match", &arm.body, None);
+            self.names.forget(before);
+            effect = effect.max(body.effect);
+            body.touches.iter().for_each(|touch| super::checker::merge_touch(&mut touches, touch));
+            types.push(body.ty);
+            checked.push((pattern, body.id));
+        }
+        CheckedBody::new(StepKind::Match { subject: subject_code, arms: checked }, Type::union(types), effect, touches)
+    }
+
+    /// An arm of `race`, `match` or `recover` as a block. A call in it is a step with the path `x.label`.
+    pub(super) fn arm(&mut self, label: &str, body: &ast::ArmBody, binding: Option<(Option<&ast::Name>, Type)>) -> ArmBlock {
+        let statements: &[ast::Statement] = match body {
+            ast::ArmBody::Do(block) => &block.statements,
+            ast::ArmBody::Expr(_) | ast::ArmBody::Fail { .. } => &[],
+        };
+        let own_label = matches!(body, ast::ArmBody::Do(_)).then(|| arc(label));
+        let id = self.open_block(BlockKind::Do, own_label, statements);
+        match binding {
+            Some((Some(name), ty)) => {
+                self.refuse_namespace_name(name);
+                self.introduce(name, NameKind::Local, ty);
+            }
+            Some((None, _)) => {
+                self.names.slot();
+            }
+            None => {}
+        }
+        match body {
+            ast::ArmBody::Do(block) => self.statements(&block.statements),
+            ast::ArmBody::Fail { class, message } => {
+                if let Some(failing) = self.failing(class, message.as_ref()) {
+                    self.push(class.span, NodeKind::Fail(failing));
+                }
+            }
+            ast::ArmBody::Expr(expression) => self.arm_expression(label, expression),
+        }
+        let kind = BlockKind::Do;
+        let Some(mut block) = self.close_block() else {
+            return ArmBlock { id, ty: Type::Invalid, effect: Effect::Pure, touches: Vec::new() };
+        };
+        let yields = std::mem::take(&mut block.yields);
+        let ty = match body {
+            ast::ArmBody::Do(own) => block_type(yields, &own.statements, kind),
+            ast::ArmBody::Fail { .. } => Type::Never,
+            ast::ArmBody::Expr(_) => Type::union(yields),
+        };
+        ArmBlock { id, ty, effect: block.effect, touches: block.touches }
+    }
+
+    fn arm_expression(&mut self, label: &str, expression: &ast::Expr) {
+        if !self.is_call(expression) {
+            let code = self.value(expression);
+            if let Some(block) = self.open.last_mut() {
+                block.yields.push(code.ty.clone());
+            }
+            self.push(expression.span, NodeKind::Yield(code));
+            return;
+        }
+        let Some((call, ty, touches)) = self.call(expression) else {
+            if let Some(block) = self.open.last_mut() {
+                block.yields.push(Type::Invalid);
+            }
+            return;
+        };
+        self.note_effect(call.effect, &touches);
+        let slot = self.names.slot();
+        let effect = call.effect;
+        let step = Step {
+            kind: StepKind::Call(call),
+            ty: ty.clone(),
+            effect,
+            touches,
+            unordered: false,
+            timeout: None,
+            within: None,
+            retry: None,
+            until: None,
+            recover: Vec::new(),
+        };
+        self.push_node(expression.span, Some((arc(label), slot)), Vec::new(), NodeKind::Step(Box::new(step)));
+        let value = Self::read_slot(slot, ty.clone(), expression.span);
+        if let Some(block) = self.open.last_mut() {
+            block.yields.push(ty);
+        }
+        self.push(expression.span, NodeKind::Yield(value));
+    }
+}
+
+/// What an arm came out as.
+pub(super) struct ArmBlock {
+    pub id: BlockId,
+    pub ty: Type,
+    pub effect: Effect,
+    pub touches: Vec<Touch>,
+}
+
+/// The type that carried state has: that of its first value, literals widened, since later values differ.
+fn state_type(initial: &Type) -> Type {
+    match initial {
+        Type::Literal(literal) => literal.base(),
+        Type::Null => Type::Any,
+        other => other.clone(),
+    }
+}
+
+fn with_article(effect: Effect) -> String {
+    match effect {
+        Effect::Idempotent | Effect::Effect | Effect::Irreversible => format!("an `{effect}`"),
+        Effect::Pure | Effect::Read => format!("a `{effect}`"),
+    }
+}
