@@ -1,1 +1,7 @@
 //! The function library: one descriptor per function.
+
+mod failure;
+mod function;
+
+pub use failure::{Failure, FailureKind};
+pub use function::{Example, Form, Function, Overload, Shape};
