@@ -2,6 +2,7 @@
 
 mod failure;
 mod function;
+pub mod operators;
 
 pub use failure::{Failure, FailureKind};
 pub use function::{Example, Form, Function, Overload, Shape};
