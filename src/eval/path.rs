@@ -1,0 +1,151 @@
+//! Paths: fields, indices and methods, and what they give where something is absent.
+
+use super::EvalError;
+use super::machine::{Machine, Outcome, no_method};
+use crate::builtins::FailureKind;
+use crate::sema::expr::{Link, LinkOp, Node, Op};
+use crate::source::Span;
+use crate::value::{Key, Map, Value};
+
+/// What is at the end of one link.
+enum Found {
+    Value(Value),
+    /// Nothing is there: a null before it, a missing key, an index beyond the end.
+    Absent(EvalError),
+}
+
+impl Machine<'_> {
+    /// Follows links from a value. `lenient` reads every absence as null.
+    pub(super) fn path(&mut self, base: Value, links: &[Link], lenient: bool) -> Outcome {
+        let mut value = base;
+        for link in links {
+            self.charge(1, link.span)?;
+            if link.safe && value.is_null() {
+                return Ok(Value::Null);
+            }
+            value = match self.link(value, link)? {
+                Found::Value(value) => value,
+                Found::Absent(_) if lenient => return Ok(Value::Null),
+                Found::Absent(error) => return Err(error),
+            };
+        }
+        Ok(value)
+    }
+
+    /// The value of the left side of `??`: absence anywhere on its path is null.
+    pub(super) fn lenient(&mut self, node: &Node) -> Outcome {
+        match &node.op {
+            Op::Path { base, links } => {
+                let base = self.lenient(base)?;
+                self.path(base, links, true)
+            }
+            _ => self.node(node),
+        }
+    }
+
+    /// Whether the last link of a path is there and not null where its type lets it be missing.
+    pub(super) fn has(&mut self, node: &Node) -> Outcome {
+        let Op::Path { base, links } = &node.op else {
+            return Ok(Value::Bool(!self.node(node)?.is_null()));
+        };
+        let Some((last, before)) = links.split_last() else { return Ok(Value::Bool(false)) };
+        let base = self.node(base)?;
+        let holder = self.path(base, before, false)?;
+        if holder.is_null() {
+            return Ok(Value::Bool(false));
+        }
+        let optional = matches!(&last.op, LinkOp::Field { optional: true, .. });
+        match self.link(holder, last)? {
+            Found::Value(value) => Ok(Value::Bool(!(optional && value.is_null()))),
+            Found::Absent(_) => Ok(Value::Bool(false)),
+        }
+    }
+
+    fn link(&mut self, value: Value, link: &Link) -> Result<Found, EvalError> {
+        match &link.op {
+            LinkOp::Field { key, optional } => field(&value, key, *optional, link.span),
+            LinkOp::Index(index) => {
+                let index = self.node(index)?;
+                element(&value, &index, link.span)
+            }
+            LinkOp::Call { function, arguments } => {
+                self.call(function, Some(value), arguments, link.span).map(Found::Value)
+            }
+            LinkOp::Matches(pattern) => match value {
+                Value::String(text) => {
+                    self.charge(text.len() as u64 / 16, link.span)?;
+                    Ok(Found::Value(Value::Bool(pattern.is_match(&text))))
+                }
+                other => Err(EvalError::at(link.span)(no_method("matches", &other))),
+            },
+            LinkOp::Macro(comprehension) => self.comprehension(value, comprehension, link.span).map(Found::Value),
+            LinkOp::Fail(message) => Err(EvalError::new(FailureKind::Unknown, message.clone(), link.span)),
+        }
+    }
+}
+
+fn field(value: &Value, key: &Key, optional: bool, span: Span) -> Result<Found, EvalError> {
+    match value {
+        Value::Map(entries) => Ok(match entries.get(key) {
+            Some(value) => Found::Value(value.clone()),
+            None if optional => Found::Value(Value::Null),
+            None => Found::Absent(no_such_key(&key.to_string(), entries, span)),
+        }),
+        Value::Null => Ok(Found::Absent(null_before(span))),
+        other => {
+            let message = format!("no such overload: {} has no field `{key}`", other.kind_name());
+            Err(EvalError::new(FailureKind::NoOverload, message, span))
+        }
+    }
+}
+
+fn element(value: &Value, index: &Value, span: Span) -> Result<Found, EvalError> {
+    match value {
+        Value::Map(entries) => {
+            let found = Key::sought(index).and_then(|key| entries.get(&key));
+            Ok(found.map_or_else(
+                || Found::Absent(no_such_key(&index.preview(60), entries, span)),
+                |value| Found::Value(value.clone()),
+            ))
+        }
+        Value::List(elements) => {
+            let Some(position) = index.as_number().and_then(crate::value::Number::as_integer) else {
+                let message = format!("invalid argument: a list is indexed by an int, not {}", index.kind_name());
+                return Err(EvalError::new(FailureKind::InvalidArgument, message, span));
+            };
+            let found = usize::try_from(position).ok().and_then(|position| elements.get(position));
+            Ok(found.map_or_else(
+                || {
+                    let message = format!("index out of range: {position} of a list of {}", elements.len());
+                    Found::Absent(EvalError::new(FailureKind::IndexOutOfRange, message, span))
+                },
+                |value| Found::Value(value.clone()),
+            ))
+        }
+        Value::Null => Ok(Found::Absent(null_before(span))),
+        other => {
+            let message = format!("no such overload: {} has no elements", other.kind_name());
+            Err(EvalError::new(FailureKind::NoOverload, message, span))
+        }
+    }
+}
+
+fn null_before(span: Span) -> EvalError {
+    EvalError::new(FailureKind::NoOverload, "no such overload: the value before this is null", span)
+}
+
+/// The names that a message lists.
+const SHOWN: usize = 8;
+
+fn no_such_key(key: &str, entries: &Map, span: Span) -> EvalError {
+    let mut message = format!("no such key: {key}");
+    if !entries.is_empty() {
+        let known: Vec<String> = entries.keys().take(SHOWN).map(ToString::to_string).collect();
+        message.push_str("; there is ");
+        message.push_str(&known.join(", "));
+        if entries.len() > SHOWN {
+            message.push_str(", …");
+        }
+    }
+    EvalError::new(FailureKind::NoSuchKey, message, span)
+}

@@ -1,0 +1,134 @@
+//! Timestamps and durations as text.
+
+use std::fmt::Write as _;
+
+use jiff::Timestamp;
+
+const SECOND: i128 = 1_000_000_000;
+
+/// 0001-01-01T00:00:00Z, in nanoseconds since 1970.
+pub const MIN_TIMESTAMP: i128 = -62_135_596_800 * SECOND;
+/// 9999-12-31T23:59:59.999999999Z, in nanoseconds since 1970.
+pub const MAX_TIMESTAMP: i128 = 253_402_300_800 * SECOND - 1;
+/// The longest duration either way, in nanoseconds: some 10,000 years, the distance between any two timestamps.
+pub const MAX_DURATION: i128 = 315_576_000_000 * SECOND;
+
+/// Units of duration text with their length in nanoseconds; longer names before those that they begin with.
+const UNITS: &[(&str, i128)] = &[
+    ("ns", 1),
+    ("us", 1_000),
+    ("µs", 1_000),
+    ("μs", 1_000),
+    ("ms", 1_000_000),
+    ("s", SECOND),
+    ("m", 60 * SECOND),
+    ("h", 3_600 * SECOND),
+    ("d", 86_400 * SECOND),
+];
+
+/// RFC 3339 in UTC, with as many digits of a second as are not zero.
+#[must_use]
+pub fn timestamp_text(nanoseconds: i128) -> String {
+    Timestamp::from_nanosecond(nanoseconds).map_or_else(|_| format!("{nanoseconds}ns"), |time| time.to_string())
+}
+
+/// Nanoseconds since 1970 of an RFC 3339 text with an offset, within the years 1 to 9999.
+#[must_use]
+pub fn parse_timestamp(text: &str) -> Option<i128> {
+    if !text.is_ascii() || text.as_bytes().get(10).is_none_or(|byte| !matches!(byte, b'T' | b't')) {
+        return None;
+    }
+    let time: Timestamp = text.parse().ok()?;
+    let nanoseconds = time.as_nanosecond();
+    (MIN_TIMESTAMP..=MAX_TIMESTAMP).contains(&nanoseconds).then_some(nanoseconds)
+}
+
+/// Seconds with as many digits as are not zero, and an `s`: `1.5s`.
+#[must_use]
+pub fn duration_text(nanoseconds: i128) -> String {
+    let (whole, part) = (nanoseconds.abs() / SECOND, nanoseconds.abs() % SECOND);
+    let mut text = String::new();
+    if nanoseconds < 0 {
+        text.push('-');
+    }
+    let _ = write!(text, "{whole}");
+    if part != 0 {
+        let digits = format!("{part:09}");
+        let _ = write!(text, ".{}", digits.trim_end_matches('0'));
+    }
+    text.push('s');
+    text
+}
+
+/// Nanoseconds of a text such as `1h30m`, `-1.5s` or `200ms`, within 10,000 years.
+#[must_use]
+pub fn parse_duration(text: &str) -> Option<i128> {
+    let (negative, mut rest) = match text.as_bytes().first()? {
+        b'-' => (true, text.get(1..)?),
+        b'+' => (false, text.get(1..)?),
+        _ => (false, text),
+    };
+    if rest.is_empty() {
+        return None;
+    }
+    let mut total: i128 = 0;
+    while !rest.is_empty() && rest != "0" {
+        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+        let (number, tail) = rest.split_at(digits);
+        let unit_end = tail.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(tail.len());
+        let (unit, tail) = tail.split_at(unit_end);
+        let (_, length) = UNITS.iter().find(|(name, _)| *name == unit)?;
+        total = total.checked_add(scaled(number, *length)?)?;
+        rest = tail;
+    }
+    let total = if negative { -total } else { total };
+    (total.abs() <= MAX_DURATION).then_some(total)
+}
+
+/// A decimal times a number of nanoseconds; what is below a nanosecond is cut off.
+fn scaled(number: &str, length: i128) -> Option<i128> {
+    let (whole, part) = number.split_once('.').unwrap_or((number, ""));
+    if whole.is_empty() && part.is_empty() || part.contains('.') {
+        return None;
+    }
+    let whole: i128 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
+    // Eighteen digits of the longest unit are far below a nanosecond, and their product fits.
+    let part = part.get(..18).unwrap_or(part);
+    let fraction: i128 = if part.is_empty() { 0 } else { part.parse().ok()? };
+    let scale = 10_i128.pow(u32::try_from(part.len()).ok()?);
+    whole.checked_mul(length)?.checked_add(fraction * length / scale)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_read_and_print() {
+        assert_eq!(parse_duration("1h30m"), Some(5_400 * SECOND));
+        assert_eq!(parse_duration("-1.5s"), Some(-1_500_000_000));
+        assert_eq!(parse_duration("200ms"), Some(200_000_000));
+        assert_eq!(parse_duration("0.000001234s"), Some(1_234));
+        assert_eq!(parse_duration("1.5h"), Some(5_400 * SECOND));
+        assert_eq!(parse_duration(".5m"), Some(30 * SECOND));
+        for bad in ["", "-", "1", "s", "1x", "1.2.3s", ".s", "1 s", "320000000000s", "十秒"] {
+            assert_eq!(parse_duration(bad), None, "{bad}");
+        }
+        assert_eq!(duration_text(-1_500_000_000), "-1.5s");
+        assert_eq!(duration_text(0), "0s");
+        assert_eq!(duration_text(1), "0.000000001s");
+    }
+
+    #[test]
+    fn timestamps_stay_within_their_years() {
+        assert_eq!(parse_timestamp("1970-01-01T00:00:01Z"), Some(SECOND));
+        assert_eq!(parse_timestamp("0001-01-01T00:00:00Z"), Some(MIN_TIMESTAMP));
+        assert_eq!(parse_timestamp("9999-12-31T23:59:59.999999999Z"), Some(MAX_TIMESTAMP));
+        assert_eq!(parse_timestamp("2020-01-01T02:00:00+02:00"), parse_timestamp("2020-01-01T00:00:00Z"));
+        for bad in ["0000-01-01T00:00:00Z", "10000-01-01T00:00:00Z", "2020-01-01", "2020-01-01T00:00:00", "今天"] {
+            assert_eq!(parse_timestamp(bad), None, "{bad}");
+        }
+        assert_eq!(timestamp_text(MIN_TIMESTAMP), "0001-01-01T00:00:00Z");
+        assert_eq!(timestamp_text(1_500_000_000), "1970-01-01T00:00:01.5Z");
+    }
+}
