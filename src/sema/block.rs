@@ -72,7 +72,7 @@ impl PlanChecker<'_> {
             Some(annotation) => {
                 let ty = self.types.resolve(annotation, self.diagnostics);
                 let what = format!("the value of `{}`", name.text);
-                let mut code = self.value_of(value, &ty, Expectation::new(&codes::types::WRONG_TYPE, what));
+                let mut code = self.value_of(value, &ty, Expectation::of(what));
                 code.ty = ty;
                 code
             }
@@ -102,7 +102,7 @@ impl PlanChecker<'_> {
 
     /// An expression that gives text.
     pub(super) fn text(&mut self, expression: &ast::Expr, what: &str) -> super::expr::Code {
-        self.value_of(expression, &Type::String, Expectation::new(&codes::types::WRONG_TYPE, what))
+        self.value_of(expression, &Type::String, Expectation::of(what))
     }
 
     /// `fail class "…"`; nothing where the class is unknown.
@@ -128,7 +128,7 @@ impl PlanChecker<'_> {
         if kind == BlockKind::Plan {
             let code = match self.declared.clone() {
                 Some(ty) => {
-                    let expectation = Expectation::new(&codes::types::REPLY_TYPE, "the reply");
+                    let expectation = Expectation::reply();
                     self.value_of(&guarded.value, &ty, expectation)
                 }
                 None => self.value(&guarded.value),
@@ -168,7 +168,7 @@ impl PlanChecker<'_> {
         let mark = guarded.when.as_ref().map(|when| self.guard(when));
         if self.open.last().is_some_and(|block| block.kind == BlockKind::Repeat) {
             let state = self.repeat_state();
-            let expectation = Expectation::new(&codes::types::WRONG_TYPE, "the next state of the `repeat`");
+            let expectation = Expectation::of("the next state of the `repeat`");
             let code = self.value_of(&guarded.value, &Type::union([state, Type::Null]), expectation);
             self.push(span, NodeKind::Next(code));
         } else {

@@ -188,13 +188,13 @@ impl PlanChecker<'_> {
             Type::union([parameter.ty.clone(), Type::Null])
         };
         let before = self.diagnostics.len();
-        let code = self.value_of(&argument.value, &wanted, Expectation::new(&codes::types::WRONG_TYPE, what.clone()));
+        let code = self.value_of(&argument.value, &wanted, Expectation::of(what.clone()));
         if self.diagnostics.len() == before
             && let (Some(schema), Some(value)) = (&parameter.schema, code.constant())
             && !matches!(value, Value::Null)
         {
-            let violation = Validator::new(schema).ok().and_then(|validator| validator.check(value).err());
-            if let Some(violation) = violation {
+            let violations = Validator::new(schema).map(|validator| validator.violations(&value.to_json()));
+            if let Some(violation) = violations.unwrap_or_default().first() {
                 let message = format!("{what} breaks the tool's contract: {violation}");
                 let diagnostic = Diagnostic::new(&codes::types::SCHEMA_VIOLATION, argument.value.span, message);
                 self.diagnostics.push(diagnostic.help("change the value to one that the contract allows"));

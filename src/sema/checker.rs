@@ -8,7 +8,7 @@ use super::expr::{Checker, Code, Expectation, atoms};
 use super::file::Namespace;
 use super::names::{Names, NewName};
 use super::plan::{Block, BlockId, GuardAtom, Node, NodeId, NodeKind, Plan, Touch};
-use super::scope::{NameKind, Place};
+use super::scope::NameKind;
 use super::tools::Tools;
 use crate::diag::Diagnostic;
 use crate::source::Span;
@@ -40,7 +40,7 @@ pub(super) struct PlanChecker<'a> {
     pub declared: Option<Type>,
     pub replies: Vec<Type>,
     /// What has been read, so that what has not can be told.
-    pub read: BTreeSet<(Arc<str>, Span)>,
+    pub read: BTreeSet<Arc<str>>,
     pub lets: Vec<(Arc<str>, Span, Span)>,
 }
 
@@ -85,7 +85,7 @@ impl PlanChecker<'_> {
 
     /// An expression of a type that its place wants.
     pub(super) fn value_of(&mut self, expression: &ast::Expr, ty: &Type, expectation: Expectation) -> Code {
-        let code = self.expressions().check_against(expression, ty, expectation);
+        let code = self.expressions().check_against(expression, ty, &expectation);
         self.note_reads(&code);
         code
     }
@@ -99,7 +99,7 @@ impl PlanChecker<'_> {
 
     fn note_reads(&mut self, code: &Code) {
         for read in &code.reads {
-            self.read.insert((read.name.clone(), read.declared));
+            self.read.insert(read.name.clone());
         }
     }
 
@@ -219,10 +219,6 @@ impl PlanChecker<'_> {
         }
     }
 
-    /// Code that reads a slot of the innermost frame.
-    pub(super) fn read_slot(slot: u32, ty: Type, span: Span) -> Code {
-        Code::read(Place { up: 0, slot }, ty, span)
-    }
 }
 
 /// What to go back to when a guard ends.

@@ -59,18 +59,7 @@ impl PlanChecker<'_> {
 
     /// Everything but `when`, `after` and `recover`. The step's own name is visible.
     pub(super) fn clauses(&mut self, step: &ast::Step, body: &CheckedBody) -> Step {
-        let mut checked = Step {
-            kind: StepKind::NotYet("a step"),
-            ty: Type::Invalid,
-            effect: body.effect,
-            touches: Vec::new(),
-            unordered: false,
-            timeout: None,
-            within: None,
-            retry: None,
-            until: None,
-            recover: Vec::new(),
-        };
+        let mut checked = Step::bare(StepKind::NotYet("a step"), Type::Invalid, body.effect, Vec::new());
         let subject = Subject::of(&step.body, body);
         for clause in &step.clauses {
             if let Some(reason) = not_applicable(&clause.kind, subject) {
@@ -149,7 +138,7 @@ impl PlanChecker<'_> {
         self.introduce(binding, super::NameKind::Local, ty);
         self.condition(check);
         if let Some(gives) = gives {
-            let expectation = Expectation::new(&codes::types::WRONG_TYPE, "`gives` stands for the step's value, which");
+            let expectation = Expectation::of("`gives` stands for the step's value, which");
             self.value_of(gives, &body.ty, expectation);
         }
         self.close_block();
@@ -168,11 +157,11 @@ impl PlanChecker<'_> {
 
     /// An expression that gives a length of time.
     pub(super) fn duration(&mut self, expression: &ast::Expr, what: &str) -> super::expr::Code {
-        self.value_of(expression, &Type::Duration, Expectation::new(&codes::types::WRONG_TYPE, what))
+        self.value_of(expression, &Type::Duration, Expectation::of(what))
     }
 
     /// The `recover` arms of a step; its own name is not visible in them.
-    pub(super) fn recover_arms(&mut self, step: &ast::Step, body: &CheckedBody) -> Vec<(Recover, Type)> {
+    pub(super) fn recover_arms(&mut self, step: &ast::Step) -> Vec<(Recover, Type)> {
         let mut arms = Vec::new();
         let mut caught = BTreeSet::new();
         let mut all: Option<Span> = None;
@@ -199,7 +188,6 @@ impl PlanChecker<'_> {
             self.note_effect(checked.effect, &checked.touches);
             arms.push((Recover { patterns, body: checked.id }, checked.ty));
         }
-        let _ = body;
         arms
     }
 
@@ -240,7 +228,10 @@ impl PlanChecker<'_> {
                 .fix("add `within 10m`", Span::at(end), " within 10m");
             self.diagnostics.push(diagnostic);
         }
-        let constant = |code: &Option<super::expr::Code>| code.as_ref().and_then(super::expr::Code::constant_duration);
+        let constant = |code: &Option<super::expr::Code>| match code.as_ref()?.constant()? {
+            crate::value::Value::Duration(nanos) => Some(*nanos),
+            _ => None,
+        };
         if let (Some(timeout), Some(within)) = (constant(&checked.timeout), constant(&checked.within))
             && timeout > within
             && let (Some(timeout), Some(within)) = (clause("timeout"), clause("within"))

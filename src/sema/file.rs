@@ -64,9 +64,8 @@ impl Session<'_> {
         let mut diagnostics = parsed.diagnostics;
         let file = &parsed.file;
         self.stack.push(source.name().to_owned());
-        let tools = self.declared_tools(file, &mut diagnostics);
         let mut types = NamedTypes::of_file(file, &mut diagnostics);
-        let tools = tools.with_signatures(file, &mut types, &mut diagnostics);
+        let tools = self.tools.clone().with_signatures(file, &mut types, &mut diagnostics);
         let uses = self.uses(source, file, &tools, &mut diagnostics);
         let shared = Shared { tools: &tools, namespaces: &uses.namespaces, first_use: uses.first };
         let mut used = BTreeSet::new();
@@ -87,11 +86,6 @@ impl Session<'_> {
         self.stack.pop();
         diagnostics.sort_by_key(|diagnostic| (diagnostic.span.start, diagnostic.span.end));
         CheckedFile { plans, diagnostics }
-    }
-
-    /// The tools of the catalog, with room for those that the file declares.
-    fn declared_tools(&self, _file: &ast::File, _diagnostics: &mut [Diagnostic]) -> Tools {
-        self.tools.clone()
     }
 
     fn uses(&mut self, source: &SourceFile, file: &ast::File, tools: &Tools, diagnostics: &mut Vec<Diagnostic>) -> Uses {
@@ -318,7 +312,7 @@ impl PlanChecker<'_> {
             let ty = self.types.resolve(&parameter.ty, self.diagnostics);
             let default = parameter.default.as_ref().map(|default| {
                 let what = format!("the default of `{}`", parameter.name.text);
-                self.value_of(default, &ty, Expectation::new(&codes::types::DEFAULT_TYPE, what))
+                self.value_of(default, &ty, Expectation::default(what))
             });
             let optional = parameter.optional || is_optional(&parameter.ty);
             let seen = if optional && default.is_none() { Type::union([ty.clone(), Type::Null]) } else { ty.clone() };
@@ -350,7 +344,7 @@ impl PlanChecker<'_> {
     fn replies_always(&mut self, plan: &ast::Plan, always: bool) {
         let damaged = plan.body.statements.iter().any(|statement| matches!(statement.kind, ast::StatementKind::Error));
         let wanted = match &self.declared {
-            Some(ty) => !always && !ty.allows_null() && !matches!(ty, Type::Any | Type::Invalid | Type::Never),
+            Some(ty) => !always && !ty.admits_null() && !matches!(ty, Type::Any | Type::Invalid | Type::Never),
             None => false,
         };
         if !wanted || damaged {
@@ -368,7 +362,7 @@ impl PlanChecker<'_> {
     /// Values and inputs that nothing reads.
     fn unread(&mut self, plan: &ast::Plan) {
         for (name, span, statement) in std::mem::take(&mut self.lets) {
-            if !self.read.contains(&(name.clone(), span)) {
+            if !self.read.contains(&name) {
                 let message = format!("nothing reads `{name}`");
                 let diagnostic = Diagnostic::new(&codes::names::UNUSED_LET, span, message)
                     .help("a value that nobody reads is never computed")
@@ -378,7 +372,7 @@ impl PlanChecker<'_> {
         }
         for parameter in &plan.parameters {
             let name = &parameter.name;
-            if !self.read.contains(&(name.text.clone(), name.span)) {
+            if !self.read.contains(&name.text) {
                 let message = format!("nothing reads the input `{}`", name.text);
                 let diagnostic = Diagnostic::new(&codes::names::UNUSED_INPUT, name.span, message);
                 self.diagnostics.push(diagnostic.help("read it somewhere, or take it out of the head of the plan"));

@@ -92,12 +92,10 @@ impl Names {
         }
     }
 
-    /// Takes a name of the innermost frame out of sight, as if its block had not introduced it yet.
-    pub(super) fn hide(&mut self, name: &Arc<str>, span: Span) {
-        if let Some(frame) = self.frames.last_mut() {
-            frame.entries.remove(name);
-            frame.later.insert(name.clone(), span);
-        }
+    /// The type of slot 0 of the innermost frame.
+    pub(super) fn first_type(&self) -> Option<Type> {
+        let frame = self.frames.last()?;
+        frame.entries.values().find(|entry| entry.slot == 0).map(|entry| entry.ty.clone())
     }
 
     /// Claims a name that is unique in the plan; the place of the first one where it is taken.
@@ -121,11 +119,6 @@ impl Names {
     /// Goes back to the first `count` facts.
     pub(super) fn forget(&mut self, count: usize) {
         self.facts.truncate(count);
-    }
-
-    /// Whether a name somewhere in the plan, out of sight from here, would have been this.
-    pub(super) fn elsewhere(&self, name: &str) -> Option<Span> {
-        self.unique.get(name).copied()
     }
 
     pub(super) fn is_namespace(&self, name: &str) -> bool {

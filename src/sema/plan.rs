@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::expr::{Code, PatternCode};
+use super::expr::{Code, Matcher};
 use crate::source::Span;
 use crate::types::{Effect, ErrorClass, ErrorPattern, Signature, Type};
 
@@ -134,7 +134,7 @@ pub enum StepKind {
     Repeat(Repeat),
     /// First success wins; branches are named.
     Race(Vec<(Arc<str>, BlockId)>),
-    Match { subject: Code, arms: Vec<(PatternCode, BlockId)> },
+    Match { subject: Code, arms: Vec<(Matcher, BlockId)> },
     /// Accepted by the checker; `run` refuses the plan before it starts.
     NotYet(&'static str),
 }
@@ -273,5 +273,82 @@ impl Block {
     #[must_use]
     pub fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id.0 as usize]
+    }
+}
+
+impl Node {
+    /// Every expression that is evaluated in the frame of this node, those of inner blocks left out.
+    pub fn codes<'a>(&'a self, visit: &mut dyn FnMut(&'a Code)) {
+        match &self.kind {
+            NodeKind::Condition(code)
+            | NodeKind::Let(code)
+            | NodeKind::Reply(code)
+            | NodeKind::Yield(code)
+            | NodeKind::Next(code) => visit(code),
+            NodeKind::Ensure { condition, message } => [condition, message].into_iter().for_each(visit),
+            NodeKind::Fail(failing) => failing.message.iter().for_each(visit),
+            NodeKind::Step(step) => step.codes(visit),
+            NodeKind::NotYet(_) => {}
+        }
+    }
+
+    /// Every block that this node owns.
+    pub fn inner(&self, visit: &mut dyn FnMut(BlockId)) {
+        let NodeKind::Step(step) = &self.kind else { return };
+        match &step.kind {
+            StepKind::Do(body) => visit(*body),
+            StepKind::Each(each) => visit(each.body),
+            StepKind::Repeat(repeat) => visit(repeat.body),
+            StepKind::Race(branches) => branches.iter().for_each(|(_, body)| visit(*body)),
+            StepKind::Match { arms, .. } => arms.iter().for_each(|(_, body)| visit(*body)),
+            StepKind::Call(_) | StepKind::NotYet(_) => {}
+        }
+        step.recover.iter().for_each(|arm| visit(arm.body));
+    }
+
+    /// The step in this node.
+    #[must_use]
+    pub fn step(&self) -> Option<&Step> {
+        if let NodeKind::Step(step) = &self.kind { Some(step) } else { None }
+    }
+}
+
+impl Step {
+    /// A step without clauses.
+    #[must_use]
+    pub fn bare(kind: StepKind, ty: Type, effect: Effect, touches: Vec<Touch>) -> Self {
+        Self {
+            kind,
+            ty,
+            effect,
+            touches,
+            unordered: false,
+            timeout: None,
+            within: None,
+            retry: None,
+            until: None,
+            recover: Vec::new(),
+        }
+    }
+
+    fn codes<'a>(&'a self, visit: &mut dyn FnMut(&'a Code)) {
+        match &self.kind {
+            StepKind::Call(call) => call.arguments.iter().for_each(|(_, code)| visit(code)),
+            StepKind::Each(each) => {
+                visit(&each.list);
+                each.max.iter().chain(&each.parallel).for_each(&mut *visit);
+            }
+            StepKind::Repeat(repeat) => {
+                visit(&repeat.initial);
+                repeat.max.iter().for_each(&mut *visit);
+            }
+            StepKind::Match { subject, .. } => visit(subject),
+            StepKind::Do(_) | StepKind::Race(_) | StepKind::NotYet(_) => {}
+        }
+        self.timeout.iter().chain(&self.within).for_each(&mut *visit);
+        if let Some(until) = &self.until {
+            visit(&until.condition);
+            visit(&until.every);
+        }
     }
 }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::block::{arc, block_type};
 use super::checker::{BlockKind, OpenBlock, PlanChecker};
-use super::expr::{Checker, Code, Expectation, PatternCode};
+use super::expr::{Checker, Code, Expectation};
 use super::plan::{BlockId, Each, NodeKind, Repeat, Step, StepKind, Touch};
-use super::scope::NameKind;
+use super::scope::{NameKind, Place};
 use crate::diag::{Diagnostic, codes};
 use crate::source::Span;
 use crate::syntax::ast;
@@ -44,7 +44,7 @@ impl PlanChecker<'_> {
         let mark = when.map(|condition| self.guard(condition));
         let (after, unordered) = self.order(&step.clauses);
         let body = self.step_body(step);
-        let recover = self.recover_arms(step, &body);
+        let recover = self.recover_arms(step);
         let slot = self.introduce(&step.name, NameKind::Step, body.ty.clone());
         let mut checked = self.clauses(step, &body);
         let mut types = vec![body.ty];
@@ -152,7 +152,7 @@ impl PlanChecker<'_> {
             Type::Any => Type::Any,
             Type::Invalid | Type::Never => Type::Invalid,
             other => {
-                let absent = other.allows_null() && matches!(other.without_null(), Type::List(_));
+                let absent = other.admits_null() && matches!(other.without_null(), Type::List(_));
                 let diagnostic = if absent {
                     Diagnostic::new(&codes::types::MAYBE_ABSENT, span, "this list may be absent")
                         .help("give a list for that case: `… ?? []`")
@@ -170,7 +170,7 @@ impl PlanChecker<'_> {
 
     /// A whole number that bounds something.
     fn bound(&mut self, expression: Option<&ast::Expr>, what: &str) -> Option<Code> {
-        let expectation = Expectation::new(&codes::types::WRONG_TYPE, what);
+        let expectation = Expectation::of(what);
         expression.map(|expression| self.value_of(expression, &Type::Int, expectation))
     }
 
@@ -230,18 +230,19 @@ impl PlanChecker<'_> {
     fn match_arms(&mut self, subject: &ast::Expr, arms: &[ast::Arm]) -> CheckedBody {
         let subject_code = self.value(subject);
         let patterns = arms.iter().map(|arm| &arm.pattern).collect::<Vec<_>>();
-        let patterns: Vec<PatternCode> =
-            Checker::new(&self.names, self.diagnostics).check_patterns(subject, &subject_code.ty, &patterns);
+        let span = subject.span;
+        let close = arms.last().map(|arm| arm.span.end);
+        let patterns =
+            Checker::new(&self.names, self.diagnostics).check_patterns((subject, &subject_code.ty), &patterns, span, close);
         let (mut checked, mut types, mut touches, mut effect) = (Vec::new(), Vec::new(), Vec::new(), Effect::Pure);
         for (arm, pattern) in arms.iter().zip(patterns) {
-            let facts = self.expressions().pattern_facts(subject, &arm.pattern);
-            let before = self.names.assume(facts);
+            let before = self.names.assume(pattern.facts);
             let body = self.arm("match", &arm.body, None);
             self.names.forget(before);
             effect = effect.max(body.effect);
             body.touches.iter().for_each(|touch| super::checker::merge_touch(&mut touches, touch));
             types.push(body.ty);
-            checked.push((pattern, body.id));
+            checked.push((pattern.matcher, body.id));
         }
         CheckedBody::new(StepKind::Match { subject: subject_code, arms: checked }, Type::union(types), effect, touches)
     }
@@ -304,20 +305,10 @@ impl PlanChecker<'_> {
         self.note_effect(call.effect, &touches);
         let slot = self.names.slot();
         let effect = call.effect;
-        let step = Step {
-            kind: StepKind::Call(call),
-            ty: ty.clone(),
-            effect,
-            touches,
-            unordered: false,
-            timeout: None,
-            within: None,
-            retry: None,
-            until: None,
-            recover: Vec::new(),
-        };
+        let step = Step::bare(StepKind::Call(call), ty.clone(), effect, touches);
         self.push_node(expression.span, Some((arc(label), slot)), Vec::new(), NodeKind::Step(Box::new(step)));
-        let value = Self::read_slot(slot, ty.clone(), expression.span);
+        let place = Place { up: 0, slot };
+        let value = Code::place(place, arc(label), ty.clone(), expression.span);
         if let Some(block) = self.open.last_mut() {
             block.yields.push(ty);
         }
@@ -336,7 +327,7 @@ pub(super) struct ArmBlock {
 /// The type that carried state has: that of its first value, literals widened, since later values differ.
 fn state_type(initial: &Type) -> Type {
     match initial {
-        Type::Literal(literal) => literal.base(),
+        Type::Literal(_) => initial.base(),
         Type::Null => Type::Any,
         other => other.clone(),
     }

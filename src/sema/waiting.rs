@@ -69,7 +69,7 @@ impl PlanChecker<'_> {
         }
         self.task_status(task, status);
         if let Some(context) = context {
-            let expectation = Expectation::new(&codes::types::WRONG_TYPE, "the context");
+            let expectation = Expectation::of("the context");
             match self.names.lookup(&task.text) {
                 Lookup::Found(binding) if binding.kind == NameKind::Task => {
                     self.value_of(context, &partial(&binding.ty), expectation);
@@ -104,7 +104,7 @@ impl PlanChecker<'_> {
         self.introduce(name, NameKind::Step, Type::Null);
         self.event(on);
         if let Some(max) = max {
-            self.value_of(max, &Type::Int, Expectation::new(&codes::types::WRONG_TYPE, "`max` of a listener"));
+            self.value_of(max, &Type::Int, Expectation::of("`max` of a listener"));
         }
         let payload = payload.as_ref().map(|payload| self.types.resolve(payload, self.diagnostics));
         self.open_block(BlockKind::Listener, None, &body.statements);
@@ -256,12 +256,12 @@ impl PlanChecker<'_> {
             if let Some(default) = &field.default {
                 let what = format!("the default of `{}`", field.name.text);
                 let wanted = Type::union([ty.clone(), Type::Null]);
-                self.value_of(default, &wanted, Expectation::new(&codes::types::DEFAULT_TYPE, what));
+                self.value_of(default, &wanted, Expectation::default(what));
             }
             if let Some(options) = &field.options {
                 let what = format!("the choices of `{}`", field.name.text);
                 let wanted = Type::List(Arc::new(ty.clone()));
-                self.value_of(options, &wanted, Expectation::new(&codes::types::WRONG_TYPE, what));
+                self.value_of(options, &wanted, Expectation::of(what));
             }
             checked.push(Field { name: field.name.text.clone(), ty, required: true });
         }
@@ -278,7 +278,7 @@ impl PlanChecker<'_> {
                 Type::Null
             }
             ast::WaitFor::Until(time) => {
-                self.value_of(time, &Type::Timestamp, Expectation::new(&codes::types::WRONG_TYPE, "`wait until`"));
+                self.value_of(time, &Type::Timestamp, Expectation::of("`wait until`"));
                 Type::Null
             }
             ast::WaitFor::Condition { on, payload } => {

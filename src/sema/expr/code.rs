@@ -214,6 +214,13 @@ impl Code {
         Self { ty, root, span, reads: Vec::new(), registers: 0 }
     }
 
+    /// The value of a step at a place, as if its name had been written.
+    #[must_use]
+    pub fn place(place: Place, name: Arc<str>, ty: Type, span: Span) -> Self {
+        let read = Read { place, kind: ReadKind::Value, binding: NameKind::Step, name, span };
+        Self { ty, root: Node { span, op: Op::Place(place) }, span, reads: vec![read], registers: 0 }
+    }
+
     /// The value of an expression that reads nothing and was folded.
     #[must_use]
     pub fn constant(&self) -> Option<&Value> {

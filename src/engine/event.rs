@@ -1,0 +1,196 @@
+//! What an engine tells while it runs: one event for every change of state.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::failure::StepError;
+use crate::protocol::{RunState, StepState};
+use crate::value::Value;
+
+/// One change. Its number orders it; `at` is the wall clock in nanoseconds since 1970.
+#[derive(Debug)]
+pub struct Event<'a> {
+    pub number: u64,
+    pub at: i128,
+    pub kind: EventKind<'a>,
+}
+
+#[derive(Debug)]
+pub enum EventKind<'a> {
+    RunStarted {
+        run: &'a str,
+        plan: &'a str,
+        /// The steps that the plan itself holds.
+        steps: usize,
+    },
+    StepQueued {
+        path: &'a str,
+    },
+    /// An attempt begins; the tool is what is called, empty for steps that hold others.
+    StepRunning {
+        path: &'a str,
+        tool: &'a str,
+        attempt: u32,
+    },
+    /// It waits before the next attempt or poll.
+    StepWaiting {
+        path: &'a str,
+        attempt: u32,
+        wait: Duration,
+        /// The failure that is behind the wait; a poll has none.
+        error: Option<&'a StepError>,
+    },
+    StepSettled {
+        path: &'a str,
+        state: StepState,
+        attempts: u32,
+        duration: Duration,
+        recovered: bool,
+        /// Why it was skipped: `guard`, `upstream` or `replied`.
+        reason: Option<&'static str>,
+        error: Option<&'a StepError>,
+    },
+    RunSettled {
+        state: RunState,
+        reply: Option<&'a Value>,
+        error: Option<&'a StepError>,
+    },
+}
+
+/// Who listens. Called by the dispatcher between two changes, so it must not block.
+pub trait Observer: Send {
+    fn observe(&mut self, event: &Event<'_>);
+}
+
+/// Nobody listens.
+pub struct Silence;
+
+impl Observer for Silence {
+    fn observe(&mut self, _event: &Event<'_>) {}
+}
+
+impl<F: FnMut(&Event<'_>) + Send> Observer for F {
+    fn observe(&mut self, event: &Event<'_>) {
+        self(event);
+    }
+}
+
+/// The JSON line of an event.
+#[derive(Serialize)]
+struct Line<'a> {
+    number: u64,
+    at: Timestamp,
+    event: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plan: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    attempt: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    wait_ms: Option<u128>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    duration_ms: Option<u128>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    recovered: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reply: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Value>,
+}
+
+impl Serialize for Event<'_> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.line().serialize(serializer)
+    }
+}
+
+impl Event<'_> {
+    /// The stable name of the kind of event.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self.kind {
+            EventKind::RunStarted { .. } => "run.started",
+            EventKind::StepQueued { .. } => "step.queued",
+            EventKind::StepRunning { .. } => "step.running",
+            EventKind::StepWaiting { .. } => "step.waiting",
+            EventKind::StepSettled { .. } => "step.settled",
+            EventKind::RunSettled { .. } => "run.settled",
+        }
+    }
+
+    fn line(&self) -> Line<'_> {
+        let mut line = Line {
+            number: self.number,
+            at: Timestamp(self.at),
+            event: self.name(),
+            run: None,
+            plan: None,
+            path: None,
+            tool: None,
+            status: None,
+            attempt: None,
+            wait_ms: None,
+            duration_ms: None,
+            recovered: None,
+            reason: None,
+            reply: None,
+            error: None,
+        };
+        match &self.kind {
+            EventKind::RunStarted { run, plan, .. } => (line.run, line.plan) = (Some(run), Some(plan)),
+            EventKind::StepQueued { path } => line.path = Some(path),
+            EventKind::StepRunning { path, tool, attempt } => {
+                (line.path, line.attempt) = (Some(path), Some(*attempt));
+                line.tool = (!tool.is_empty()).then_some(tool);
+            }
+            EventKind::StepWaiting { path, attempt, wait, error } => {
+                (line.path, line.attempt, line.wait_ms) = (Some(path), Some(*attempt), Some(wait.as_millis()));
+                line.error = error.map(StepError::to_value);
+            }
+            EventKind::StepSettled { path, state, attempts, duration, recovered, reason, error } => {
+                (line.path, line.status, line.reason) = (Some(path), Some(state.name()), *reason);
+                (line.attempt, line.duration_ms) = (Some(*attempts), Some(duration.as_millis()));
+                line.recovered = recovered.then_some(true);
+                line.error = error.map(StepError::to_value);
+            }
+            EventKind::RunSettled { state, reply, error } => {
+                (line.status, line.reply) = (Some(state.name()), *reply);
+                line.error = error.map(StepError::to_value);
+            }
+        }
+        line
+    }
+}
+
+/// An instant that is written as RFC 3339 with milliseconds.
+pub(super) struct Timestamp(pub i128);
+
+impl Serialize for Timestamp {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let instant = jiff::Timestamp::from_nanosecond(self.0).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+        serializer.collect_str(&format_args!("{instant:.3}"))
+    }
+}
+
+/// A length of time as a person would say it: `250ms`, `3s`, `2m`.
+#[must_use]
+pub fn short_duration(duration: Duration) -> String {
+    let millis = duration.as_millis();
+    match millis {
+        0..1000 => format!("{millis}ms"),
+        1000..60_000 if millis % 1000 == 0 => format!("{}s", millis / 1000),
+        1000..60_000 => format!("{:.1}s", duration.as_secs_f64()),
+        _ if millis % 60_000 == 0 => format!("{}m", millis / 60_000),
+        _ => format!("{}m{}s", millis / 60_000, millis % 60_000 / 1000),
+    }
+}
