@@ -2,6 +2,7 @@
 
 pub mod codes;
 mod diagnostic;
+pub mod render;
 mod suggest;
 
 pub use codes::{Code, Severity};
