@@ -1,1 +1,3 @@
 //! Checked plan to petgraph DAG, and its drawings.
+
+pub mod draw;
