@@ -14,6 +14,22 @@ pub fn visible_text(text: &str) -> Cow<'_, str> {
     escaped(text, |character| character != '\n' && is_hidden(character))
 }
 
+/// JSON text without characters that a terminal would act on. All of them stand within strings, where `\u` escapes mean
+/// the same.
+#[must_use]
+pub fn escape_json(document: &str) -> String {
+    let mut out = String::with_capacity(document.len());
+    for character in document.chars() {
+        if character != '\n' && is_hidden(character) {
+            let mut units = [0; 2];
+            out.extend(character.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")));
+        } else {
+            out.push(character);
+        }
+    }
+    out
+}
+
 /// Adds one character of a source line; tabs stay.
 pub(super) fn push_visible(out: &mut String, character: char) {
     if character != '\t' && is_hidden(character) {
@@ -48,7 +64,7 @@ fn push_escape(out: &mut String, character: char) {
 }
 
 /// Controls, directional marks, zero-width and other format characters, line and paragraph separators.
-pub(super) fn is_hidden(character: char) -> bool {
+fn is_hidden(character: char) -> bool {
     character.is_control()
         || matches!(
             character,

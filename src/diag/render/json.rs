@@ -2,8 +2,7 @@
 
 use serde::Serialize;
 
-use super::escape::is_hidden;
-use super::{FileReport, Summary};
+use super::{FileReport, Summary, escape_json};
 use crate::diag::{Diagnostic, Fix, Severity};
 use crate::source::{SourceFile, Span};
 
@@ -21,21 +20,7 @@ pub fn json(reports: &[FileReport], files: usize) -> String {
         diagnostics,
     };
     // Text, numbers and lists only: nothing in the document can fail to become JSON.
-    ascii_escapes(&serde_json::to_string_pretty(&document).unwrap_or_default()) + "\n"
-}
-
-/// JSON text without characters that a terminal would act on; what is left of them stands within strings.
-fn ascii_escapes(document: &str) -> String {
-    let mut out = String::with_capacity(document.len());
-    for character in document.chars() {
-        if character != '\n' && is_hidden(character) {
-            let mut units = [0; 2];
-            out.extend(character.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")));
-        } else {
-            out.push(character);
-        }
-    }
-    out
+    escape_json(&serde_json::to_string_pretty(&document).unwrap_or_default()) + "\n"
 }
 
 #[derive(Serialize)]

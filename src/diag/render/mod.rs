@@ -13,7 +13,7 @@ use super::codes::types::UNKNOWN_READ;
 use super::{Diagnostic, Severity};
 use crate::source::SourceFile;
 
-pub use escape::{visible_line, visible_text};
+pub use escape::{escape_json, visible_line, visible_text};
 pub use human::human;
 pub use json::json;
 pub use short::short;
