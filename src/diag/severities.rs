@@ -18,7 +18,7 @@ pub struct Severities {
 
 /// A name that is no code.
 #[derive(Debug, thiserror::Error)]
-#[error("there is no code `{name}`{}; `planrun explain` lists them", self.hint())]
+#[error("there is no code `{name}`{}", self.hint())]
 pub struct UnknownCode {
     pub name: String,
     pub nearest: Option<&'static str>,
@@ -60,7 +60,10 @@ impl Severities {
 
 impl UnknownCode {
     fn hint(&self) -> String {
-        self.nearest.map(|nearest| format!(", did you mean `{nearest}`?")).unwrap_or_default()
+        match self.nearest {
+            Some(nearest) => format!(", did you mean `{nearest}`?"),
+            None => "; `planrun explain` lists all".to_owned(),
+        }
     }
 }
 
