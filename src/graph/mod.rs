@@ -1,6 +1,7 @@
 //! The checked plan as a DAG: what waits for what, and why.
 
 mod build;
+pub mod draw;
 mod order;
 
 use std::sync::Arc;
