@@ -76,6 +76,7 @@ pub fn fit(from: &Type, to: &Type) -> Fit {
         (_, Type::Union(members)) => into_union(from, members, to),
         (Type::Literal(literal), _) => from_literal(literal, from, to),
         (_, Type::Literal(literal)) if literal.base() == *from => Fit::Unknown,
+        (Type::Uint, Type::Literal(Literal::Int(number))) if *number >= 0 => Fit::Unknown,
         (Type::Int | Type::Uint, Type::Double) => Fit::Fits,
         (Type::Int, Type::Uint) | (Type::Uint, Type::Int) => Fit::Unknown,
         (Type::List(from), Type::List(to)) => fit(from, to).within(|| PathPart::Element),
@@ -98,23 +99,27 @@ fn cannot(from: &Type, to: &Type) -> Fit {
 
 /// Every alternative must fit; one that fits and one that does not make an open question, unless the one is null.
 fn from_union(members: &Arc<[Type]>, from: &Type, to: &Type) -> Fit {
-    let (mut fitting, mut open, mut objection, mut null_is_wrong) = (0_usize, false, None, false);
+    let (mut possible, mut open, mut objection, mut absence) = (false, false, None, None);
     for member in members.iter() {
         match fit(member, to) {
-            Fit::Fits => fitting += 1,
-            Fit::Unknown => open = true,
-            Fit::Cannot(_) if *member == Type::Null => null_is_wrong = true,
+            Fit::Fits => possible = true,
+            Fit::Unknown => (possible, open) = (true, true),
+            Fit::Cannot(_) if *member == Type::Null => {
+                absence.get_or_insert_with(|| Mismatch::new(Misfit::Absent, to, from));
+            }
+            Fit::Cannot(mismatch) if mismatch.absent() => absence = Some(mismatch),
             Fit::Cannot(mismatch) => objection = Some(mismatch),
         }
     }
-    match objection {
-        Some(mismatch) if fitting == 0 && !open => {
+    let only_null = matches!(&absence, Some(mismatch) if mismatch.path.is_empty());
+    match (objection, absence) {
+        (Some(mismatch), absence) if !possible && (absence.is_none() || only_null) => {
             let whole = mismatch.path.is_empty() && members.len() > 1;
             if whole { cannot(&from.without_null(), to) } else { Fit::Cannot(mismatch) }
         }
-        _ if null_is_wrong => Fit::Cannot(Mismatch::new(Misfit::Absent, to, from)),
-        None if !open => Fit::Fits,
-        Some(_) | None => Fit::Unknown,
+        (_, Some(absence)) => Fit::Cannot(absence),
+        (None, None) if !open => Fit::Fits,
+        (_, None) => Fit::Unknown,
     }
 }
 
@@ -143,7 +148,9 @@ fn into_union(from: &Type, members: &Arc<[Type]>, to: &Type) -> Fit {
     if open {
         return Fit::Unknown;
     }
-    // An absence deep inside may be no absence for another alternative, so it is told only when it is the one objection.
+    if let Some(place) = inner.iter().position(Mismatch::absent) {
+        return Fit::Cannot(inner.swap_remove(place));
+    }
     match (inner.pop(), inner.is_empty()) {
         (Some(mismatch), true) => Fit::Cannot(mismatch),
         _ => cannot(from, to),

@@ -252,9 +252,23 @@ fn list<'a>(schema: &'a Map<String, Json>, keyword: &str) -> &'a [Json] {
     schema.get(keyword).and_then(Json::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// Whether no keyword adds properties in a way that types do not follow.
+/// Whether all properties that the schema evaluates stand in its own `properties`.
 fn is_plain(schema: &Map<String, Json>) -> bool {
-    ["if", "dependentSchemas", "patternProperties", "$dynamicRef"].iter().all(|word| !schema.contains_key(*word))
+    const OTHERS: [&str; 12] = [
+        "$ref",
+        "$dynamicRef",
+        "allOf",
+        "anyOf",
+        "oneOf",
+        "not",
+        "if",
+        "then",
+        "else",
+        "dependentSchemas",
+        "patternProperties",
+        "additionalProperties",
+    ];
+    OTHERS.iter().all(|word| !schema.contains_key(*word))
 }
 
 fn closed(ty: Type) -> Type {

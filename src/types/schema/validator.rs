@@ -49,7 +49,8 @@ impl Validator {
     /// # Errors
     /// As for [`Validator::new`].
     pub fn with_documents(schema: &Json, documents: &[(String, Json)]) -> Result<Self, SchemaError> {
-        let mut registry = jsonschema::Registry::new();
+        let draft = jsonschema::Draft::default().detect(schema);
+        let mut registry = jsonschema::Registry::new().draft(draft);
         for (address, document) in documents {
             registry = registry.add(address.as_str(), document).map_err(|error| SchemaError(error.to_string()))?;
         }
