@@ -83,7 +83,7 @@ impl Host for MemoryHost {
         self.state().variables.get(name).cloned()
     }
 
-    /// SplitMix64: short, and equal everywhere.
+    /// `SplitMix64`: short, and equal everywhere.
     fn random(&self) -> u64 {
         let mut state = self.state();
         state.seed = state.seed.wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -100,7 +100,7 @@ mod tests {
         RealHost.write_file(&path, b"one").unwrap();
         RealHost.write_file(&path, "zwei ü".as_bytes()).unwrap();
         assert_eq!(RealHost.read_file(&path).unwrap(), "zwei ü");
-        assert_eq!(RealHost.list_folder(folder.path()).unwrap(), [path.clone()]);
+        assert_eq!(RealHost.list_folder(folder.path()).unwrap(), std::slice::from_ref(&path));
         assert_eq!(RealHost.kind(folder.path()).unwrap(), FileKind::Folder);
         assert_eq!(RealHost.read_bounded(&path, 3).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
         fs::write(&path, [0xff]).unwrap();

@@ -21,7 +21,7 @@ pub struct Grant {
     pub write: Vec<String>,
     /// Programs, by the word that calls them.
     pub run: Vec<String>,
-    /// Environment variables that programs get to see.
+    /// Environment variables that programs get to see, by their names.
     pub env: Vec<String>,
 }
 
@@ -47,7 +47,7 @@ struct Compiled {
     read: Vec<GlobMatcher>,
     write: Vec<GlobMatcher>,
     run: Vec<GlobMatcher>,
-    env: Vec<GlobMatcher>,
+    env: BTreeSet<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -88,7 +88,7 @@ impl Permissions {
             read: paths("read", &grant.read)?,
             write: paths("write", &grant.write)?,
             run: words("run", &grant.run)?,
-            env: words("env", &grant.env)?,
+            env: grant.env.iter().cloned().collect(),
         };
         Ok(Self { grants: vec![compiled] })
     }
@@ -151,14 +151,14 @@ impl Permissions {
     /// # Errors
     /// A denial that names what to allow.
     pub fn env(&self, name: &str) -> Result<(), CallError> {
-        let allowed = self.all(|grant| grant.env.iter().any(|pattern| pattern.is_match(name)));
+        let allowed = self.all(|grant| grant.env.contains(name));
         if allowed { Ok(()) } else { Err(denied("env", name, &format!("setting the variable {name} is not allowed"))) }
     }
 
-    /// The names among `names` that programs may see.
-    #[must_use]
-    pub fn visible<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> BTreeSet<&'a str> {
-        names.into_iter().filter(|name| self.env(name).is_ok()).collect()
+    /// The environment variables that programs may see.
+    pub fn env_names(&self) -> impl Iterator<Item = &str> {
+        let first = self.grants.first().into_iter().flat_map(|grant| &grant.env);
+        first.map(String::as_str).filter(|name| self.env(name).is_ok())
     }
 
     fn all(&self, allows: impl Fn(&Compiled) -> bool) -> bool {
