@@ -146,25 +146,25 @@ impl Event<'_> {
             reply: None,
             error: None,
         };
-        match &self.kind {
+        match self.kind {
             EventKind::RunStarted { run, plan, .. } => (line.run, line.plan) = (Some(run), Some(plan)),
             EventKind::StepQueued { path } => line.path = Some(path),
             EventKind::StepRunning { path, tool, attempt } => {
-                (line.path, line.attempt) = (Some(path), Some(*attempt));
+                (line.path, line.attempt) = (Some(path), Some(attempt));
                 line.tool = (!tool.is_empty()).then_some(tool);
             }
             EventKind::StepWaiting { path, attempt, wait, error } => {
-                (line.path, line.attempt, line.wait_ms) = (Some(path), Some(*attempt), Some(wait.as_millis()));
+                (line.path, line.attempt, line.wait_ms) = (Some(path), Some(attempt), Some(wait.as_millis()));
                 line.error = error.map(StepError::to_value);
             }
             EventKind::StepSettled { path, state, attempts, duration, recovered, reason, error } => {
-                (line.path, line.status, line.reason) = (Some(path), Some(state.name()), *reason);
-                (line.attempt, line.duration_ms) = (Some(*attempts), Some(duration.as_millis()));
+                (line.path, line.status, line.reason) = (Some(path), Some(state.name()), reason);
+                (line.attempt, line.duration_ms) = (Some(attempts), Some(duration.as_millis()));
                 line.recovered = recovered.then_some(true);
                 line.error = error.map(StepError::to_value);
             }
             EventKind::RunSettled { state, reply, error } => {
-                (line.status, line.reply) = (Some(state.name()), *reply);
+                (line.status, line.reply) = (Some(state.name()), reply);
                 line.error = error.map(StepError::to_value);
             }
         }

@@ -8,7 +8,7 @@ use super::Program;
 use super::dispatcher::{Dispatcher, NodeRef};
 use super::event::EventKind;
 use super::failure::StepError;
-use super::frame::{Flags, Frame, FrameId, Owner};
+use super::frame::{Flags, Frame, FrameId, Owner, Role};
 use crate::eval::EvalError;
 use crate::graph::{Edge, Vertex};
 use crate::protocol::StepState;
@@ -188,7 +188,7 @@ impl Dispatcher<'_> {
             }
         }
         let returns = matches!(statement.kind, NodeKind::Reply(_) | NodeKind::Yield(_)) && !statement.guard.is_empty();
-        let in_repeat = self.in_repeat(program, frame);
+        let in_repeat = self.frames[frame].owner.is_some_and(|owner| owner.role == Role::Round);
         let entry = self.frames[frame].node(node);
         if failed {
             entry.flags.set(Flags::GUARD_FAILED);
@@ -220,7 +220,7 @@ impl Dispatcher<'_> {
             if entry.rest_waits > 0 {
                 return;
             }
-            match self.graph(program, frame).dag[node.into()] {
+            match self.graph(program, frame).vertex(node) {
                 Vertex::Everything if self.frames[frame].settled < node => {
                     self.frames[frame].barred.insert(node);
                     return;

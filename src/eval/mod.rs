@@ -63,6 +63,12 @@ impl EvalError {
         Self { kind, message: message.into(), span }
     }
 
+    /// An error that concerns the value itself: the right kind of computation and a value that cannot be used.
+    #[must_use]
+    pub fn plain(message: impl Into<Arc<str>>, span: Span) -> Self {
+        Self::new(FailureKind::InvalidArgument, message, span)
+    }
+
     /// The class that a failing expression has as the error of a step.
     #[must_use]
     pub fn class(&self) -> ErrorClass {

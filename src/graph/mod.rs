@@ -104,6 +104,12 @@ impl Edge {
 }
 
 impl BlockGraph {
+    /// What a vertex waits for beside its edges.
+    #[must_use]
+    pub fn vertex(&self, vertex: u32) -> Vertex {
+        self.dag.node_weight(NodeIndex::new(vertex as usize)).copied().unwrap_or(Vertex::Free)
+    }
+
     /// The vertices that wait for this one, in the order in which they were written.
     pub fn readers(&self, vertex: u32) -> impl Iterator<Item = (u32, Edge)> {
         use petgraph::visit::EdgeRef;

@@ -11,6 +11,7 @@ use super::{Lookup, Scope};
 use crate::diag::{Diagnostic, codes};
 use crate::source::Span;
 use crate::syntax::ast;
+use crate::tools::{Given, effect_of};
 use crate::types::{Effect, Parameter, Signature, Type, Validator};
 use crate::value::Value;
 
@@ -65,7 +66,7 @@ impl PlanChecker<'_> {
             return None;
         };
         let arguments = self.arguments(&written, &callee);
-        let effect = self.effect(&callee, &arguments);
+        let effect = Self::effect(&callee, &arguments);
         let touches = touches(&callee, effect, &arguments);
         let call = Call { span: written.span, target: callee.target, arguments, effect };
         Some((call, callee.returns, touches))
@@ -261,11 +262,11 @@ impl PlanChecker<'_> {
     }
 
     /// The class of this very call.
-    fn effect(&self, callee: &Callee, arguments: &[(Arc<str>, Code)]) -> Effect {
+    fn effect(callee: &Callee, arguments: &[(Arc<str>, Code)]) -> Effect {
         let Target::Tool(signature) = &callee.target else { return callee.effect };
-        signature.effect_of(|name| {
-            let code = arguments.iter().find(|(known, _)| &**known == name).map(|(_, code)| code)?;
-            code.constant()
+        effect_of(signature, |name| match arguments.iter().find(|(known, _)| &**known == name) {
+            None => Given::Absent,
+            Some((_, code)) => code.constant().map_or(Given::Dynamic, Given::Constant),
         })
     }
 }

@@ -214,7 +214,7 @@ fn declared(
         diagnostics.push(unknown(code, "parameter", &key.text, key.span, names));
     }
     let raises = tool.fails.iter().map(|name| name.text.clone());
-    let mut signature = known.map_or_else(|| Signature::new(tool.namespace.text.clone(), tool.name.text.clone()), |known| (**known).clone());
+    let mut signature = known.map_or_else(|| Signature::unknown(tool.namespace.text.clone(), tool.name.text.clone()), |known| (**known).clone());
     signature.description = doc.or(signature.description);
     signature.parameters = parameters;
     signature.returns = types.resolve(&tool.returns, diagnostics).opened();
@@ -222,7 +222,6 @@ fn declared(
     signature.effect_declared |= effect.is_some();
     if let Some(effect) = effect {
         signature.effect = effect;
-        signature.effect_by = None;
     }
     for name in raises {
         if !signature.raises.contains(&name) {

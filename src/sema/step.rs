@@ -327,7 +327,7 @@ pub(super) struct ArmBlock {
 /// The type that carried state has: that of its first value, literals widened, since later values differ.
 fn state_type(initial: &Type) -> Type {
     match initial {
-        Type::Literal(_) => initial.base(),
+        Type::Literal(literal) => literal.base(),
         Type::Null => Type::Any,
         other => other.clone(),
     }

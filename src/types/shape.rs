@@ -90,6 +90,40 @@ pub fn error_object() -> Type {
 }
 
 impl Type {
+    /// The type with every object open: what a tool gives may hold more than its declaration names.
+    #[must_use]
+    pub fn opened(&self) -> Self {
+        match self {
+            Self::List(element) => element.opened().list(),
+            Self::Map(map) => Self::Map(Arc::new(MapType { key: map.key.clone(), value: map.value.opened() })),
+            Self::Object(object) => {
+                let fields = object.fields.iter().map(|field| Field { ty: field.ty.opened(), ..field.clone() }).collect();
+                let rest = match &object.rest {
+                    Rest::Closed | Rest::Open => Rest::Open,
+                    Rest::Typed(rest) => Rest::Typed(rest.opened()),
+                };
+                Self::object(fields, rest)
+            }
+            Self::Union(members) => Self::union(members.iter().map(Self::opened)),
+            Self::Result(value) => Self::Result(Arc::new(value.opened())),
+            Self::Never
+            | Self::Any
+            | Self::Invalid
+            | Self::Null
+            | Self::Bool
+            | Self::Int
+            | Self::Uint
+            | Self::Double
+            | Self::String
+            | Self::Bytes
+            | Self::Timestamp
+            | Self::Duration
+            | Self::Type
+            | Self::Literal(_)
+            | Self::Error => self.clone(),
+        }
+    }
+
     /// A list of this type.
     #[must_use]
     pub fn list(self) -> Self {

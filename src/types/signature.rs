@@ -47,6 +47,27 @@ pub struct Parameter {
 }
 
 impl Signature {
+    /// A tool of which nothing is known but its name: any result, and an effect, since nothing else is safe to assume.
+    #[must_use]
+    pub fn unknown(namespace: Arc<str>, name: Arc<str>) -> Self {
+        Self {
+            namespace,
+            name,
+            description: None,
+            parameters: Vec::new(),
+            extra_arguments: false,
+            returns: Type::Any,
+            effect: Effect::default(),
+            effect_declared: false,
+            raises: Vec::new(),
+            key_argument: None,
+            resource: None,
+            stateless: false,
+            input_schema: None,
+            output_schema: None,
+        }
+    }
+
     /// The dotted name that plans call it by.
     #[must_use]
     pub fn path(&self) -> String {
