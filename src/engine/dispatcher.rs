@@ -244,15 +244,15 @@ impl<'a> Dispatcher<'a> {
     }
 
     fn conclude(mut self) -> Outcome {
-        let outcome = self.outcome_of_root();
+        let mut outcome = self.outcome_of_root();
         let kind = EventKind::RunSettled {
             state: outcome.state,
             reply: outcome.reply.as_ref(),
             error: outcome.error.as_deref(),
         };
         self.emit(kind);
-        let duration = Duration::from_micros(self.elapsed());
-        Outcome { duration, ..outcome.with_trace(self.frames, self.scopes, self.begun_at) }
+        outcome.duration = Duration::from_micros(self.elapsed());
+        outcome.with_trace(self.frames, self.scopes, self.begun_at)
     }
 
     fn outcome_of_root(&mut self) -> Outcome {
@@ -263,16 +263,14 @@ impl<'a> Dispatcher<'a> {
         };
         let reply = root.values.pop();
         let failure = root.first_failure.clone();
-        let mut outcome = match &root.ending {
-            Some(Ending::Failed(error)) => {
-                Outcome { error: Some(error.clone()), ..Outcome::new(run, &plan.name, RunState::Failed) }
-            }
-            Some(Ending::Cancelled) => Outcome::new(run, &plan.name, RunState::Cancelled),
-            None => {
-                let state = if failure.is_some() { RunState::Failed } else { RunState::Completed };
-                Outcome { reply, error: failure, ..Outcome::new(run, &plan.name, state) }
-            }
+        let (state, reply, error) = match &root.ending {
+            Some(Ending::Failed(error)) => (RunState::Failed, None, Some(error.clone())),
+            Some(Ending::Cancelled) => (RunState::Cancelled, None, None),
+            None if failure.is_some() => (RunState::Failed, reply, failure),
+            None => (RunState::Completed, reply, None),
         };
+        let mut outcome = Outcome::new(run, &plan.name, state);
+        (outcome.reply, outcome.error) = (reply, error);
         outcome.usage.calls = self.calls;
         outcome
     }
