@@ -216,3 +216,26 @@ fn a_large_document_becomes_types() {
     println!("{} schemas, {any} of them any", names.len());
     assert!(any * 10 < names.len());
 }
+
+#[test]
+fn published_calls_fit_their_schemas() {
+    let Some(path) = support::cases("bfcl/single-turn.jsonl") else { return };
+    let (mut fitting, mut refused, mut wrong) = (0, 0, Vec::new());
+    for line in std::fs::read_to_string(&path).unwrap().lines() {
+        let case: Json = serde_json::from_str(line).unwrap();
+        for call in case["calls"].as_array().unwrap() {
+            let tools = case["tools"].as_array().unwrap();
+            let Some(tool) = tools.iter().find(|tool| tool["name"] == call["name"]) else { continue };
+            let (schema, arguments) = (&tool["input_schema"], &call["arguments"]);
+            let violations = Validator::new(schema).unwrap().violations(arguments);
+            let decoded = decode(arguments, &from_schema(schema));
+            match call["schema_ok"].as_bool().unwrap() {
+                true if violations.is_empty() && decoded.is_ok() => fitting += 1,
+                false if !violations.is_empty() => refused += 1,
+                expected => wrong.push(format!("{} {expected}: {violations:?} {decoded:?}", case["id"])),
+            }
+        }
+    }
+    println!("bfcl: {fitting} calls fit, {refused} are refused");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
