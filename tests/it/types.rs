@@ -143,6 +143,73 @@ fn read(path: &Path) -> Json {
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
 
+/// JSON in which keywords of schemas stand in right and wrong places.
+fn any_schema() -> impl Strategy<Value = Json> {
+    let words = prop::sample::select(vec![
+        "type",
+        "object",
+        "string",
+        "properties",
+        "items",
+        "$ref",
+        "#",
+        "#/$defs/a",
+        "$defs",
+        "a",
+        "enum",
+        "const",
+        "anyOf",
+        "allOf",
+        "required",
+        "additionalProperties",
+        "pattern",
+        "(",
+        "^a+$",
+        "prefixItems",
+        "nullable",
+        "http://example.com/x",
+        "$id",
+        "$schema",
+        "minimum",
+        "format",
+        "date-time",
+        "x-planrun-type",
+        "uint",
+    ]);
+    let leaf = prop_oneof![
+        Just(Json::Null),
+        any::<bool>().prop_map(Json::from),
+        (-2..9_i64).prop_map(Json::from),
+        Just(json!(1.5)),
+        words.clone().prop_map(Json::from),
+    ];
+    leaf.prop_recursive(5, 48, 4, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Json::from),
+            prop::collection::vec((words.clone(), inner), 0..4)
+                .prop_map(|entries| entries.into_iter().map(|(name, json)| (name.to_owned(), json)).collect()),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_schema_stops_the_program(schema in any_schema(), instance in any_schema()) {
+        let ty = from_schema(&schema);
+        let decoded = decode(&instance, &ty);
+        if let Ok(value) = decoded {
+            prop_assert_eq!(check_value(&value, &ty), Ok(()), "{} as {}", instance, ty);
+        }
+        if let Ok(validator) = Validator::new(&schema) {
+            prop_assert_eq!(validator.violations(&instance).is_empty(), validator.is_valid(&instance));
+        }
+        prop_assert!(fit(&ty, &ty).fits());
+        prop_assert!(!ty.to_string().is_empty());
+    }
+}
+
 /// The documents that the published cases of one draft refer to, by their addresses.
 fn remotes(folder: &Path, below: &Path, draft: &str, documents: &mut Vec<(String, Json)>) {
     for entry in std::fs::read_dir(below).unwrap().map(Result::unwrap) {
