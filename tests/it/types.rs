@@ -70,11 +70,11 @@ fn value_of(ty: &Type, full: bool, choices: &mut impl Iterator<Item = usize>) ->
         Type::Object(object) => {
             let mut entries: Vec<(Key, Value)> = Vec::new();
             for field in &object.fields {
-                if field.required || full || choices.next().unwrap_or(0) % 2 == 0 {
+                if field.required || full || choices.next().unwrap_or(0).is_multiple_of(2) {
                     entries.push((Key::String(field.name.clone()), value_of(&field.ty, full, choices)));
                 }
             }
-            if full || choices.next().unwrap_or(0) % 2 == 0 {
+            if full || choices.next().unwrap_or(0).is_multiple_of(2) {
                 match &object.rest {
                     Rest::Closed => {}
                     Rest::Open => entries.push((Key::from("w"), Value::from("anything"))),
