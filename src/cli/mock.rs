@@ -77,3 +77,25 @@ async fn stopped() -> io::Result<()> {
         _ = terminate.recv() => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::MemoryHost;
+
+    #[test]
+    fn apps_that_can_be_used_are_used_and_the_rest_is_told() {
+        let host = MemoryHost::default()
+            .with_file("apps/hr.yaml", "name: hr\n")
+            .with_file("apps/planner.yaml", "app_name: planner\n")
+            .with_file("empty/readme.md", "");
+        let mut report = Vec::new();
+        let mut read = |path: &str| read_apps(Path::new(path), &host, &mut report);
+        assert_eq!(names(&read("apps").unwrap()), "hr (0 tools)");
+        assert_eq!(names(&read("apps/hr.yaml").unwrap()), "hr (0 tools)");
+        assert_eq!(read("empty").unwrap_err(), "empty has no app file that can be used");
+        assert!(read("nothing").unwrap_err().starts_with("the app files in nothing cannot be read"));
+        let report = String::from_utf8(report).unwrap();
+        assert_eq!(report, "/apps/planner.yaml:1:1: warning[app-invalid] this app file has no `name`\n");
+    }
+}

@@ -86,12 +86,19 @@ impl Project {
         }
     }
 
-    /// Every tool that plans of this project can call. `endpoint` stands in for those that app files name, for mocks.
+    /// Every tool that plans of this project can call. For mocks, `endpoint` gives the address that stands in for
+    /// those in the file of the app with this name.
     #[must_use]
-    pub fn catalog(&self, host: &Arc<dyn Host>, permissions: &Arc<Permissions>, endpoint: Option<&str>) -> Catalog {
+    pub fn catalog(
+        &self,
+        host: &Arc<dyn Host>,
+        permissions: &Arc<Permissions>,
+        endpoint: Option<&dyn Fn(&str) -> String>,
+    ) -> Catalog {
         let mut catalog = Catalog::new(host.clone(), self.root.clone(), permissions);
         for app in &self.apps {
-            catalog.add_app(app, endpoint);
+            let endpoint = endpoint.map(|endpoint| endpoint(&app.name));
+            catalog.add_app(app, endpoint.as_deref());
         }
         catalog
     }

@@ -4,12 +4,16 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use planrun::host::RealHost;
+use planrun::host::{Host, MemoryHost, RealHost};
 use planrun::mock::{MockOptions, MockServer};
-use planrun::tools::app::{App, AppTool};
-use planrun::types::{Effect, Parameter, Signature, Type, from_schema};
+use planrun::project::Project;
+use planrun::tools::app::{App, AppTool, load_apps};
+use planrun::tools::{Answer as Answered, Reply, Request};
+use planrun::types::{Effect, Parameter, Signature, Type, decode, from_schema};
+use planrun::value::Value;
 use reqwest::header::HeaderMap;
 use serde_json::{Value as Json, json};
+use tokio_util::sync::CancellationToken;
 
 /// A tool that takes these required texts, with this `mock:` section and schema of its result.
 fn tool(app: &str, name: &str, required: &[&str], mock: Option<Json>, returns: Option<&Json>) -> AppTool {
@@ -256,4 +260,80 @@ async fn stopping_waits_for_no_held_back_answer() {
     server.shutdown().await;
     assert!(start.elapsed() < Duration::from_secs(10));
     waiting.abort();
+}
+
+const HR: &str = r#"
+name: 人事
+tools:
+  - name: create
+    endpoint: ${MOCK_API_URL:http://127.0.0.1:1}/tool
+    parameters:
+      type: object
+      properties:
+        id: { type: string }
+        level: { type: string, default: L1 }
+        note: { type: string }
+        request_key: { type: string }
+      required: [id, level, request_key]
+    returns: { type: object, properties: { emp_id: { type: string }, level: { type: string } }, required: [emp_id, level] }
+    key: { argument: request_key, ttl: 1h }
+    errors: [{ reason: taken, class: tool.taken }]
+    mock:
+      - when: { id: WZ000 }
+        fail: { reason: taken, error: "{args.id} is taken" }
+      - data: { emp_id: "{args.id}", level: "{args.level}" }
+"#;
+
+/// From an app file to its mock, through the catalog: what `planrun run --mock` does.
+#[tokio::test]
+async fn an_app_file_its_mock_and_its_transport_agree() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("apps")).unwrap();
+    std::fs::write(folder.path().join("apps/hr.yaml"), HR).unwrap();
+    std::fs::write(folder.path().join("apps/planner.yaml"), "app_name: planner\n").unwrap();
+    let host: Arc<dyn Host> = Arc::new(RealHost);
+    let plan = folder.path().join("a.plan");
+    let (project, findings) = Project::load(host.as_ref(), Some(&plan), None).unwrap();
+    assert_eq!(findings.len(), 1, "the file without a name is told of, and the other loads");
+    assert_eq!(&*project.apps[0].tools[0].endpoint, "http://127.0.0.1:1/tool");
+
+    let server = MockServer::start(&project.apps, MockOptions::default(), host.clone()).await.unwrap();
+    let catalog = project.catalog(&host, &Arc::default(), Some(&|app| server.endpoint(app)));
+    let tool = catalog.tool("人事", "create").unwrap();
+    let call = |id: &str, key: &str| {
+        let arguments = Value::object([("id", Value::from(id)), ("note", Value::Null)]);
+        let signature = tool.signature.clone();
+        let request = Request { signature, arguments, idempotency_key: key.into(), cancel: CancellationToken::new() };
+        async {
+            match tool.transport.call(request) {
+                Reply::Now(outcome) => outcome,
+                Reply::Later(outcome) => outcome.await,
+            }
+        }
+    };
+    for _ in 0..2 {
+        let Answered::Json(json) = call("WZ001", "key-1").await.unwrap() else { panic!("apps answer in JSON") };
+        let value = decode(&json, &tool.signature.returns).unwrap();
+        assert_eq!(value.to_json_text(), r#"{"emp_id":"WZ001","level":"L1"}"#);
+    }
+    let error = call("WZ000", "key-2").await.unwrap_err();
+    assert_eq!(
+        (error.class.to_string().as_str(), error.message.as_str()),
+        ("tool.taken", "人事.create: WZ000 is taken")
+    );
+    let arguments = json!({"id": "WZ001", "level": "L1", "request_key": "key-1"});
+    assert_eq!(Json::Object(server.calls()[0].args.clone()), arguments);
+    assert_eq!(server.calls().len(), 2, "the repetition with the same key was not done again");
+}
+
+#[test]
+fn s3_2_variables_come_from_the_environment_or_their_default() {
+    let endpoint = |host: &MemoryHost| {
+        let loaded = load_apps(host, &["hr.yaml".into()]);
+        loaded.apps[0].tools[0].endpoint.to_string()
+    };
+    let host = MemoryHost::default().with_file("hr.yaml", HR);
+    assert_eq!(endpoint(&host), "http://127.0.0.1:1/tool");
+    let host = host.with_variable("MOCK_API_URL", "http://10.0.0.7:80");
+    assert_eq!(endpoint(&host), "http://10.0.0.7:80/tool");
 }
