@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::value::Value;
+
 /// What went wrong in a function or an operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
@@ -35,6 +37,13 @@ impl Failure {
     #[must_use]
     pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into() }
+    }
+
+    /// No form of a function takes values of these kinds.
+    #[must_use]
+    pub fn no_overload(function: &str, arguments: &[Value]) -> Self {
+        let kinds: Vec<_> = arguments.iter().map(Value::kind_name).collect();
+        Self::new(FailureKind::NoOverload, format!("no such overload: {function}({})", kinds.join(", ")))
     }
 
     /// The right type and a value that cannot be used.

@@ -51,10 +51,24 @@ pub enum Shape {
     List(&'static Shape),
     /// A map or an object.
     Map(&'static Shape, &'static Shape),
+    /// `int`, `uint` or `double`; as a result their union.
+    Number,
     /// The same type wherever this number stands in one overload.
     Variable(u8),
     /// `{ key: string, value: T }`
     Entry(&'static Shape),
+}
+
+impl Overload {
+    pub(super) const fn new(parameters: &'static [Shape], result: Shape) -> Self {
+        Self { parameters, result }
+    }
+}
+
+impl Example {
+    pub(super) const fn new(expression: &'static str, result: &'static str) -> Self {
+        Self { expression, result }
+    }
 }
 
 /// An expression and the text of its result as JSON.

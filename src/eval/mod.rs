@@ -1,15 +1,22 @@
 //! Pure evaluation of checked expressions.
 
+mod comprehension;
+mod machine;
+mod path;
+mod text;
+
 use std::fmt;
 use std::sync::Arc;
 
-use crate::builtins::FailureKind;
+use crate::builtins::{Failure, FailureKind};
 use crate::protocol::StepState;
 use crate::sema::Place;
 use crate::sema::expr::Code;
 use crate::source::Span;
 use crate::types::{ErrorClass, Validation};
 use crate::value::Value;
+
+pub use text::{TextError, eval_text};
 
 /// What an expression may ask of the run around it.
 pub trait Environment {
@@ -48,15 +55,25 @@ pub fn evaluate(code: &Code, environment: &dyn Environment) -> Result<Value, Eva
 ///
 /// # Errors
 /// As [`evaluate`].
-pub fn evaluate_within(code: &Code, _environment: &dyn Environment, _limit: u64) -> Result<Value, EvalError> {
-    Err(EvalError { kind: FailureKind::Unknown, message: "not evaluated".into(), span: code.span })
+pub fn evaluate_within(code: &Code, environment: &dyn Environment, limit: u64) -> Result<Value, EvalError> {
+    machine::Machine::new(environment, code.registers, limit).run(&code.root)
 }
 
 impl EvalError {
+    /// An error at a part of an expression.
+    #[must_use]
+    pub fn new(kind: FailureKind, message: impl Into<Arc<str>>, span: Span) -> Self {
+        Self { kind, message: message.into(), span }
+    }
+
     /// The class that a failing expression has as the error of a step.
     #[must_use]
     pub fn class(&self) -> ErrorClass {
         ErrorClass::Validation(Validation::Expression)
+    }
+
+    fn at(span: Span) -> impl FnOnce(Failure) -> Self {
+        move |failure| Self::new(failure.kind, failure.message, span)
     }
 }
 

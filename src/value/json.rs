@@ -137,7 +137,8 @@ mod tests {
 
     #[test]
     fn a_value_that_is_only_passed_on_keeps_its_text() {
-        for text in ["1", "1.0", "1.10", "1e400", "-0.0", "18446744073709551615", "0.1", "1e-7", "-9223372036854775808"]
+        for text in
+            ["1", "1.0", "1.10", "1e+400", "-0.0", "18446744073709551615", "0.1", "1e-7", "-9223372036854775808"]
         {
             let value = read(text);
             assert_eq!(serde_json::to_string(&value.to_json()).unwrap(), text);

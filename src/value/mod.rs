@@ -3,6 +3,8 @@
 mod construct;
 mod json;
 mod key;
+#[cfg(test)]
+mod laws;
 mod number;
 mod order;
 mod show;
@@ -17,7 +19,8 @@ pub use key::Key;
 pub use number::{Exact, Number};
 pub use order::Order;
 pub use time::{
-    MAX_DURATION, MAX_TIMESTAMP, MIN_TIMESTAMP, duration_text, parse_duration, parse_timestamp, timestamp_text,
+    Civil, MAX_DURATION, MAX_TIMESTAMP, MIN_TIMESTAMP, duration_text, parse_duration, parse_offset, parse_timestamp,
+    timestamp_text,
 };
 pub use typed::TypedError;
 

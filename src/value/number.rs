@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::Value;
 
-/// A JSON number whose text says more than the double it stands for, such as `1.10` or `1e400`.
+/// A JSON number whose text says more than the double it stands for, such as `1.10` or `1e+400`.
 #[derive(Debug)]
 pub struct Exact {
     /// What arithmetic sees.

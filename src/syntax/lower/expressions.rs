@@ -1,0 +1,366 @@
+//! Lowers expressions: precedence over the grammar's flat lists, paths, calls, lists and objects.
+
+use std::collections::HashSet;
+use std::iter::Peekable;
+use std::sync::Arc;
+use std::vec::IntoIter;
+
+use super::texts::TextValue;
+use super::{Children, Lowering, Node, missing, name, unquoted};
+use crate::diag::Diagnostic;
+use crate::diag::codes::text as codes;
+use crate::source::Span;
+use crate::syntax::ast::{
+    Argument, BinaryOp, ChainLink, Entry, EntryKey, Expr, ExprKind, Link, LinkKind, Literal, Name, Text, UnaryOp,
+};
+use crate::syntax::grammar::quiet::Rule;
+
+/// An operand with the text that it takes up, parentheses included.
+struct Operand {
+    expr: Expr,
+    extent: Span,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Operator {
+    Binary(BinaryOp),
+    Coalesce,
+}
+
+/// The operands and operators of one list, being consumed.
+struct Terms {
+    operands: IntoIter<Operand>,
+    operators: Peekable<IntoIter<(Operator, Span)>>,
+    end: u32,
+}
+
+impl Lowering<'_> {
+    /// An `expression` node.
+    pub(super) fn expression(&mut self, node: Node<'_>) -> Expr {
+        let mut items = Children::of(node);
+        let mut condition = self.binary(&mut items);
+        let mut arms = Vec::new();
+        let start = condition.extent;
+        while items.take(Rule::question).is_some() {
+            let value = self.binary(&mut items);
+            items.take(Rule::otherwise);
+            arms.push((condition.expr, value.expr));
+            condition = self.binary(&mut items);
+        }
+        if arms.is_empty() {
+            return condition.expr;
+        }
+        let otherwise = Box::new(condition.expr);
+        Expr { span: start.to(condition.extent), kind: ExprKind::Conditional { arms, otherwise } }
+    }
+
+    /// The `expression` that comes next, or an error node.
+    pub(super) fn next_expression(&mut self, items: &mut Children<'_>) -> Expr {
+        self.optional_expression(items).unwrap_or_else(|| missing(Span::default()))
+    }
+
+    /// The `expression` that comes next, if one does.
+    pub(super) fn optional_expression(&mut self, items: &mut Children<'_>) -> Option<Expr> {
+        items.take(Rule::expression).map(|node| self.expression(node))
+    }
+
+    fn binary(&mut self, items: &mut Children<'_>) -> Operand {
+        let first = self.operand(items);
+        if items.peek() != Some(Rule::operator) {
+            return first;
+        }
+        let (mut operands, mut operators) = (vec![first], Vec::new());
+        while let Some(node) = items.take(Rule::operator) {
+            operators.push((operator(node.as_str()), self.span(&node)));
+            operands.push(self.operand(items));
+        }
+        let end = operands.last().map_or(0, |operand| operand.extent.end);
+        fold(0, &mut Terms { operands: operands.into_iter(), operators: operators.into_iter().peekable(), end })
+    }
+
+    fn operand(&mut self, items: &mut Children<'_>) -> Operand {
+        let mut signs = Vec::new();
+        while let Some(node) = items.take(Rule::sign) {
+            let operator = if node.as_str() == "!" { UnaryOp::Not } else { UnaryOp::Negate };
+            signs.push((operator, self.span(&node)));
+        }
+        let mut operand = match items.take(Rule::number) {
+            Some(node) => self.number_operand(&node, &mut signs, items.peek()),
+            None => self.primary(items),
+        };
+        operand = self.links(operand, items);
+        if let Some(node) = items.take(Rule::is_state) {
+            let extent = operand.extent.to(self.span(&node));
+            let state = name(Children::of(node).next());
+            let kind = ExprKind::Is { subject: Box::new(operand.expr), state };
+            operand = Operand { expr: Expr { span: extent, kind }, extent };
+        }
+        let Some((_, first)) = signs.first() else { return operand };
+        let extent = first.to(operand.extent);
+        let kind = ExprKind::Unary { operators: signs, operand: Box::new(operand.expr) };
+        Operand { expr: Expr { span: extent, kind }, extent }
+    }
+
+    /// A number takes a minus directly before it, so that the least integer can be written.
+    fn number_operand(&mut self, node: &Node<'_>, signs: &mut Vec<(UnaryOp, Span)>, next: Option<Rule>) -> Operand {
+        let linked = matches!(next, Some(Rule::field_link | Rule::index_link));
+        let minus = signs.pop_if(|(operator, _)| *operator == UnaryOp::Negate && !linked);
+        let extent = minus.map_or_else(|| self.span(node), |(_, sign)| sign.to(self.span(node)));
+        let kind = match self.number(node.as_str(), self.span(node), minus.is_some()) {
+            Some(literal) => ExprKind::Literal(literal),
+            None => ExprKind::Error,
+        };
+        Operand { expr: Expr { span: extent, kind }, extent }
+    }
+
+    fn links(&mut self, base: Operand, items: &mut Children<'_>) -> Operand {
+        let mut links = Vec::new();
+        let mut extent = base.extent;
+        while let Some(node) = items.take(Rule::field_link).or_else(|| items.take(Rule::index_link)) {
+            let span = self.span(&node);
+            extent = extent.to(span);
+            let safe = node.as_str().starts_with('?');
+            let field = node.as_rule() == Rule::field_link;
+            let mut parts = Children::of(node);
+            let kind = if field {
+                let name = name(parts.take(Rule::name));
+                match parts.take(Rule::call_arguments) {
+                    Some(node) => LinkKind::Call { name, safe, arguments: self.arguments(node) },
+                    None => LinkKind::Field { name, safe },
+                }
+            } else {
+                LinkKind::Index { index: self.next_expression(&mut parts), safe }
+            };
+            links.push(Link { span, kind });
+        }
+        if links.is_empty() {
+            return base;
+        }
+        let kind = ExprKind::Path { base: Box::new(base.expr), links };
+        Operand { expr: Expr { span: extent, kind }, extent }
+    }
+
+    fn primary(&mut self, items: &mut Children<'_>) -> Operand {
+        let Some(node) = items.next() else {
+            return Operand { expr: missing(Span::default()), extent: Span::default() };
+        };
+        let extent = self.span(&node);
+        let kind = match node.as_rule() {
+            Rule::text => self.text_expression(node),
+            Rule::name => return self.word(&node, items),
+            Rule::paren => {
+                let expr = self.next_expression(&mut Children::of(node));
+                return Operand { expr, extent };
+            }
+            Rule::list => ExprKind::List(node.into_inner().map(|element| self.expression(element)).collect()),
+            Rule::object => ExprKind::Object(self.entries(node)),
+            Rule::match_expression => self.match_expression(node),
+            Rule::signal_condition => {
+                let text = Children::of(node).take(Rule::text);
+                ExprKind::Signal(self.plain_text(text))
+            }
+            _ => ExprKind::Error,
+        };
+        Operand { expr: Expr { span: extent, kind }, extent }
+    }
+
+    fn word(&mut self, node: &Node<'_>, items: &mut Children<'_>) -> Operand {
+        let extent = self.span(node);
+        if let Some(arguments) = items.take(Rule::call_arguments) {
+            let extent = extent.to(self.span(&arguments));
+            let function = name(Some(node.clone()));
+            let kind = ExprKind::Call { function, arguments: self.arguments(arguments) };
+            return Operand { expr: Expr { span: extent, kind }, extent };
+        }
+        let kind = match word_literal(node.as_str()) {
+            Some(literal) => ExprKind::Literal(literal),
+            None => ExprKind::Name(Arc::from(unquoted(node.as_str()))),
+        };
+        Operand { expr: Expr { span: extent, kind }, extent }
+    }
+
+    fn text_expression(&mut self, node: Node<'_>) -> ExprKind {
+        match self.text_value(node) {
+            TextValue::Text(text) => ExprKind::Literal(Literal::String(text)),
+            TextValue::Bytes(bytes) => ExprKind::Literal(Literal::Bytes(bytes)),
+            TextValue::Template(parts) => ExprKind::Template(parts),
+            TextValue::Error => ExprKind::Error,
+        }
+    }
+
+    /// A text that holds no `${`: a title, a path, the name of a signal.
+    pub(super) fn plain_text(&mut self, node: Option<Node<'_>>) -> Text {
+        let Some(node) = node else { return Text { text: Arc::from(""), span: Span::default() } };
+        let span = self.span(&node);
+        let text = match self.text_value(node) {
+            TextValue::Text(text) => text,
+            TextValue::Error => Arc::from(""),
+            TextValue::Bytes(_) => self.not_plain(span, "bytes cannot stand here", "remove the `b` before the quotes"),
+            TextValue::Template(_) => {
+                self.not_plain(span, "this text must be constant", "write the text out, without `${`")
+            }
+        };
+        Text { text, span }
+    }
+
+    fn not_plain(&mut self, span: Span, message: &str, help: &str) -> Arc<str> {
+        self.diagnostics.push(Diagnostic::new(&codes::UNEXPECTED_TOKEN, span, message).help(help));
+        Arc::from("")
+    }
+
+    /// The arguments of a `call_arguments` node.
+    pub(super) fn arguments(&mut self, node: Node<'_>) -> Vec<Argument> {
+        let mut arguments: Vec<Argument> = Vec::new();
+        let mut seen: HashSet<Arc<str>> = HashSet::new();
+        for node in node.into_inner() {
+            let span = self.span(&node);
+            let mut parts = Children::of(node);
+            let name = parts.take(Rule::name).map(|node| name(Some(node)));
+            let value = self.next_expression(&mut parts);
+            if let Some(name) = name.as_ref().filter(|name| !seen.insert(name.text.clone())) {
+                let first = arguments.iter().find_map(|argument| argument.name.clone().filter(|n| n.text == name.text));
+                self.given_twice("argument", name, first.as_ref());
+            }
+            arguments.push(Argument { span, name, value });
+        }
+        arguments
+    }
+
+    pub(super) fn entries(&mut self, node: Node<'_>) -> Vec<Entry> {
+        let mut seen: HashSet<Arc<str>> = HashSet::new();
+        let mut entries: Vec<Entry> = Vec::new();
+        for node in node.into_inner() {
+            let span = self.span(&node);
+            let mut parts = Children::of(node);
+            let key = match parts.take(Rule::name) {
+                Some(node) => match word_literal(node.as_str()) {
+                    Some(literal) => EntryKey::Expr(Expr { span: self.span(&node), kind: ExprKind::Literal(literal) }),
+                    None => EntryKey::Name(name(Some(node))),
+                },
+                None => EntryKey::Expr(self.next_expression(&mut parts)),
+            };
+            let value = self.next_expression(&mut parts);
+            if let Some(name) = field_name(&key).filter(|name| !seen.insert(name.text.clone())) {
+                let first = entries.iter().find_map(|entry| field_name(&entry.key).filter(|n| n.text == name.text));
+                self.given_twice("field", &name, first.as_ref());
+            }
+            entries.push(Entry { span, key, value });
+        }
+        entries
+    }
+
+    /// Reports a field, argument or key that was written before.
+    pub(super) fn given_twice(&mut self, what: &str, name: &Name, first: Option<&Name>) {
+        let mut diagnostic =
+            Diagnostic::new(&codes::DUPLICATE_FIELD, name.span, format!("{what} `{}` is given twice", name.text))
+                .help(format!("keep one `{}`", name.text));
+        if let Some(first) = first {
+            diagnostic = diagnostic.label(first.span, "first given here");
+        }
+        self.diagnostics.push(diagnostic);
+    }
+}
+
+/// `true`, `false` and `null`, unless in back quotes.
+pub(super) fn word_literal(word: &str) -> Option<Literal> {
+    match word {
+        "true" => Some(Literal::Bool(true)),
+        "false" => Some(Literal::Bool(false)),
+        "null" => Some(Literal::Null),
+        _ => None,
+    }
+}
+
+/// The field that a key certainly names.
+fn field_name(key: &EntryKey) -> Option<Name> {
+    match key {
+        EntryKey::Name(name) => Some(name.clone()),
+        EntryKey::Expr(Expr { span, kind: ExprKind::Literal(Literal::String(text)) }) => {
+            Some(Name { text: text.clone(), span: *span })
+        }
+        EntryKey::Expr(_) => None,
+    }
+}
+
+/// Joins what one level of precedence and all tighter ones hold; the loosest level is 0.
+fn fold(level: u8, terms: &mut Terms) -> Operand {
+    if level > TIGHTEST {
+        let end = terms.end as usize;
+        return terms
+            .operands
+            .next()
+            .unwrap_or_else(|| Operand { expr: missing(Span::at(end)), extent: Span::at(end) });
+    }
+    let first = fold(level + 1, terms);
+    let mut extent = first.extent;
+    let mut rest = Vec::new();
+    while let Some((operator, operator_span)) = terms.operators.next_if(|(operator, _)| precedence(*operator) == level)
+    {
+        let operand = fold(level + 1, terms);
+        extent = extent.to(operand.extent);
+        rest.push((operator, operator_span, operand.expr));
+    }
+    if rest.is_empty() {
+        return first;
+    }
+    let kind = chain(first.expr, rest);
+    Operand { expr: Expr { span: extent, kind }, extent }
+}
+
+fn chain(first: Expr, rest: Vec<(Operator, Span, Expr)>) -> ExprKind {
+    let mut links = Vec::new();
+    let mut alternatives = Vec::new();
+    for (operator, operator_span, operand) in rest {
+        match operator {
+            Operator::Binary(operator) => links.push(ChainLink { operator, operator_span, operand }),
+            Operator::Coalesce => alternatives.push(operand),
+        }
+    }
+    if alternatives.is_empty() {
+        return ExprKind::Chain { first: Box::new(first), rest: links };
+    }
+    alternatives.insert(0, first);
+    ExprKind::Coalesce(alternatives)
+}
+
+const TIGHTEST: u8 = 5;
+
+/// From the loosest, 0, to the tightest.
+fn precedence(operator: Operator) -> u8 {
+    match operator {
+        Operator::Binary(BinaryOp::Or) => 0,
+        Operator::Binary(BinaryOp::And) => 1,
+        Operator::Binary(
+            BinaryOp::Equal
+            | BinaryOp::NotEqual
+            | BinaryOp::Less
+            | BinaryOp::LessEqual
+            | BinaryOp::Greater
+            | BinaryOp::GreaterEqual
+            | BinaryOp::In,
+        ) => 2,
+        Operator::Coalesce => 3,
+        Operator::Binary(BinaryOp::Add | BinaryOp::Subtract) => 4,
+        Operator::Binary(BinaryOp::Multiply | BinaryOp::Divide | BinaryOp::Remainder) => TIGHTEST,
+    }
+}
+
+fn operator(text: &str) -> Operator {
+    Operator::Binary(match text {
+        "||" => BinaryOp::Or,
+        "&&" => BinaryOp::And,
+        "==" => BinaryOp::Equal,
+        "!=" => BinaryOp::NotEqual,
+        "<" => BinaryOp::Less,
+        "<=" => BinaryOp::LessEqual,
+        ">" => BinaryOp::Greater,
+        ">=" => BinaryOp::GreaterEqual,
+        "in" => BinaryOp::In,
+        "+" => BinaryOp::Add,
+        "-" => BinaryOp::Subtract,
+        "*" => BinaryOp::Multiply,
+        "/" => BinaryOp::Divide,
+        "%" => BinaryOp::Remainder,
+        _ => return Operator::Coalesce,
+    })
+}

@@ -1,0 +1,217 @@
+//! From pest's flat nodes to the tree: spans, precedence, literals, documentation.
+
+mod clauses;
+mod escapes;
+mod expressions;
+mod items;
+mod numbers;
+mod patterns;
+mod statements;
+mod steps;
+mod test_items;
+mod texts;
+mod type_expressions;
+
+use std::sync::Arc;
+
+use pest::iterators::{Pair, Pairs};
+
+use super::ast::{Comment, CommentKind, Expr, ExprKind, File, Name};
+use super::grammar::quiet::Rule;
+use crate::diag::codes::text as codes;
+use crate::diag::{Diagnostic, Edit};
+use crate::source::Span;
+
+pub(super) type Node<'i> = Pair<'i, Rule>;
+
+/// A text that could not be read; it is explained after the whole file has been lowered.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Damage {
+    pub span: Span,
+    pub kind: DamageKind,
+}
+
+/// What stood there, and so what it is read as to find the mistake.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum DamageKind {
+    Item,
+    /// A statement or the part of it before its body.
+    Statement,
+    TestStatement,
+    Clause,
+    Parameter,
+    RaceArm,
+    StepArm,
+    /// A whole text that should be one expression.
+    Expression,
+}
+
+/// A reserved word that was given to a step or variable, and where.
+pub(super) struct ReservedName {
+    pub word: Arc<str>,
+    /// The diagnostic about it, to which its readers add their edits.
+    pub diagnostic: usize,
+}
+
+/// What lowering gathers beside the tree.
+pub(super) struct Lowering<'a> {
+    text: &'a str,
+    /// The length of the author's text.
+    limit: u32,
+    comments: &'a [Comment],
+    pub diagnostics: Vec<Diagnostic>,
+    pub damage: Vec<Damage>,
+    pub reserved: Vec<ReservedName>,
+}
+
+impl<'a> Lowering<'a> {
+    /// `text` is what was parsed, of which `limit` bytes are the author's; `comments` are those of the file, in order.
+    pub fn new(text: &'a str, limit: usize, comments: &'a [Comment]) -> Self {
+        let limit = u32::try_from(limit).unwrap_or(u32::MAX);
+        Self { text, limit, comments, diagnostics: Vec::new(), damage: Vec::new(), reserved: Vec::new() }
+    }
+
+    /// The tree of a whole file.
+    pub fn file(&mut self, pairs: Pairs<'_, Rule>) -> File {
+        let mut file = File { doc: self.file_doc(), items: Vec::new(), comments: self.comments.to_vec() };
+        for root in pairs {
+            for node in root.into_inner() {
+                file.items.extend(self.item(node));
+            }
+        }
+        file
+    }
+
+    /// The tree of a text that is one expression.
+    pub fn whole_expression(&mut self, pairs: Pairs<'_, Rule>) -> Expr {
+        let mut root = pairs.flat_map(Pair::into_inner);
+        root.find(|node| node.as_rule() == Rule::expression)
+            .map_or_else(|| missing(Span::at(0)), |node| self.expression(node))
+    }
+
+    /// The place of a node in the author's text, which may lack what was added to its end.
+    fn span(&self, node: &Node<'_>) -> Span {
+        let span = raw_span(node);
+        Span { start: span.start.min(self.limit), end: span.end.min(self.limit) }
+    }
+
+    fn damaged(&mut self, span: Span, kind: DamageKind) {
+        self.damage.push(Damage { span: trim(self.text, span), kind });
+    }
+
+    /// A name that readers use bare, so that reserved words do not serve.
+    fn variable(&mut self, node: Option<Node<'_>>) -> Name {
+        let bare = node.as_ref().is_some_and(|node| !node.as_str().starts_with('`'));
+        let name = name(node);
+        if bare && is_reserved(&name.text) {
+            let quoted = format!("`{}`", name.text);
+            self.reserved.push(ReservedName { word: name.text.clone(), diagnostic: self.diagnostics.len() });
+            self.diagnostics.push(
+                Diagnostic::new(
+                    &codes::RESERVED_NAME,
+                    name.span,
+                    format!("`{}` is a word of the language and cannot name a step or a variable", name.text),
+                )
+                .help(format!("call it `{}_`, or put it in back quotes wherever it is used", name.text))
+                .fix_all("put the name in back quotes", vec![Edit { span: name.span, text: quoted }]),
+            );
+        }
+        name
+    }
+
+    /// The `//!` lines of the file.
+    fn file_doc(&self) -> Option<Arc<str>> {
+        let lines = self.comments.iter().filter(|comment| comment.kind == CommentKind::File);
+        joined(lines.map(|comment| self.comment_text(comment, "//!")))
+    }
+
+    /// The `///` lines directly above the place where an item or statement begins.
+    fn doc_above(&self, start: u32) -> Option<Arc<str>> {
+        let behind = self.comments.partition_point(|comment| comment.span.start < start);
+        let mut first = behind;
+        let mut below = start as usize;
+        while let Some(comment) = first.checked_sub(1).and_then(|index| self.comments.get(index)) {
+            let between = self.text.get(comment.span.end as usize..below).unwrap_or("x");
+            if comment.kind != CommentKind::Doc || !between.trim().is_empty() {
+                break;
+            }
+            below = comment.span.start as usize;
+            first -= 1;
+        }
+        let lines = self.comments.get(first..behind).unwrap_or_default();
+        joined(lines.iter().map(|comment| self.comment_text(comment, "///")))
+    }
+
+    fn comment_text(&self, comment: &Comment, marker: &str) -> &'a str {
+        let text = self.text.get(comment.span.range()).unwrap_or("");
+        let text = text.strip_prefix(marker).unwrap_or(text);
+        text.strip_prefix(' ').unwrap_or(text).trim_end()
+    }
+}
+
+/// The words that neither a step nor a variable may be called without back quotes.
+const RESERVED: [&str; 18] = [
+    "step", "let", "if", "else", "task", "set", "listener", "ensure", "fail", "reply", "yield", "next", "do", "true",
+    "false", "null", "in", "is",
+];
+
+/// Whether the word is kept from steps and variables.
+pub(super) fn is_reserved(word: &str) -> bool {
+    RESERVED.contains(&word)
+}
+
+/// The children of a node, taken one after the other by what they are.
+struct Children<'i> {
+    pairs: Pairs<'i, Rule>,
+}
+
+impl<'i> Children<'i> {
+    fn of(node: Node<'i>) -> Self {
+        Self { pairs: node.into_inner() }
+    }
+
+    fn peek(&self) -> Option<Rule> {
+        self.pairs.peek().map(|node| node.as_rule())
+    }
+
+    fn next(&mut self) -> Option<Node<'i>> {
+        self.pairs.next()
+    }
+
+    /// The next child, if it is one of this kind.
+    fn take(&mut self, rule: Rule) -> Option<Node<'i>> {
+        if self.peek() == Some(rule) { self.pairs.next() } else { None }
+    }
+}
+
+/// A name without its back quotes; empty where there is none.
+fn name(node: Option<Node<'_>>) -> Name {
+    let Some(node) = node else { return Name { text: Arc::from(""), span: Span::default() } };
+    Name { text: Arc::from(unquoted(node.as_str())), span: raw_span(&node) }
+}
+
+fn raw_span(node: &Node<'_>) -> Span {
+    let range = node.as_span();
+    Span::new(range.start(), range.end())
+}
+
+fn unquoted(word: &str) -> &str {
+    word.strip_prefix('`').and_then(|word| word.strip_suffix('`')).unwrap_or(word)
+}
+
+/// Stands where the text gave no value; the reason was or will be reported.
+fn missing(span: Span) -> Expr {
+    Expr { span, kind: ExprKind::Error }
+}
+
+/// The range without the spaces at its ends.
+fn trim(text: &str, span: Span) -> Span {
+    let slice = text.get(span.range()).unwrap_or("");
+    let start = span.start as usize + (slice.len() - slice.trim_start().len());
+    Span::new(start, start + slice.trim().len())
+}
+
+fn joined<'t>(lines: impl Iterator<Item = &'t str>) -> Option<Arc<str>> {
+    let lines: Vec<&str> = lines.collect();
+    (!lines.is_empty()).then(|| Arc::from(lines.join("\n")))
+}

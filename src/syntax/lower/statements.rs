@@ -1,0 +1,254 @@
+//! Lowers blocks and statements, and knows which statement may stand where.
+
+use std::sync::Arc;
+
+use super::clauses::Attributes;
+use super::{Children, DamageKind, Lowering, Node, name, trim};
+use crate::diag::Diagnostic;
+use crate::diag::codes::text as codes;
+use crate::source::Span;
+use crate::syntax::ast::{
+    Block, Expr, Guarded, Name, Statement, StatementKind, Step, StepBody, Text, TypeExpr, TypeExprKind,
+};
+use crate::syntax::grammar::quiet::Rule;
+
+/// What a block may hold because of what it belongs to.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    /// `policy` and `allow`.
+    settings: bool,
+    reply: bool,
+    yields: bool,
+    next: bool,
+}
+
+impl Place {
+    pub const PLAN: Self = Self { settings: true, reply: true, yields: false, next: false };
+    /// The block of a `do` or an `each`.
+    pub const VALUE: Self = Self { settings: false, reply: false, yields: true, next: false };
+    pub const REPEAT: Self = Self { settings: false, reply: false, yields: true, next: true };
+    const LISTENER: Self = Self { settings: false, reply: false, yields: false, next: false };
+
+    /// The block of an `if`, which belongs to what stands around it.
+    fn inner(self) -> Self {
+        Self { settings: false, ..self }
+    }
+}
+
+impl Lowering<'_> {
+    /// The `block` that comes next; an empty one where there is none.
+    pub(super) fn next_block(&mut self, items: &mut Children<'_>, place: Place) -> Block {
+        let Some(node) = items.take(Rule::block) else { return Block::default() };
+        let span = self.span(&node);
+        let mut statements = Vec::new();
+        for node in node.into_inner() {
+            self.statement(node, place, &mut statements);
+        }
+        Block { span, statements }
+    }
+
+    fn statement(&mut self, node: Node<'_>, place: Place, statements: &mut Vec<Statement>) {
+        let span = trim(self.text, self.span(&node));
+        let doc = self.doc_above(span.start);
+        let rule = node.as_rule();
+        let mut parts = Children::of(node);
+        self.judge_place(rule, span, place);
+        let kind = match rule {
+            Rule::step_statement => StatementKind::Step(Box::new(self.step(parts))),
+            Rule::damaged_step => StatementKind::Step(Box::new(self.damaged_step(parts, span))),
+            Rule::let_statement => {
+                let word = parts.take(Rule::name);
+                let name = self.variable(word);
+                let ty = self.optional_type(&mut parts);
+                StatementKind::Let { name, ty, value: self.next_expression(&mut parts) }
+            }
+            Rule::reply_statement => StatementKind::Reply(self.guarded(parts)),
+            Rule::yield_statement => StatementKind::Yield(self.guarded(parts)),
+            Rule::next_statement => StatementKind::Next(self.guarded(parts)),
+            Rule::policy_statement => StatementKind::Policy(self.object(parts.next())),
+            Rule::allow_statement => StatementKind::Allow(self.object(parts.next())),
+            Rule::if_statement => self.if_statement(parts, place),
+            Rule::task_statement => self.task(parts),
+            Rule::set_statement => self.set(parts),
+            Rule::ensure_statement => {
+                let condition = self.next_expression(&mut parts);
+                StatementKind::Ensure { condition, message: self.next_expression(&mut parts) }
+            }
+            Rule::fail_statement => {
+                let class = name(parts.take(Rule::class_name));
+                let message = self.optional_expression(&mut parts);
+                StatementKind::Fail { class, message, when: self.optional_when(&mut parts) }
+            }
+            Rule::listener_statement | Rule::damaged_listener => self.listener(parts, span),
+            Rule::junk_statement => self.junk_statement(parts, span, place),
+            _ => StatementKind::Error,
+        };
+        statements.push(Statement { span, doc, kind });
+    }
+
+    /// Reports a statement that its block cannot hold.
+    fn judge_place(&mut self, rule: Rule, span: Span, place: Place) {
+        let (word, why, help) = match rule {
+            Rule::policy_statement | Rule::allow_statement if !place.settings => {
+                let word = if rule == Rule::policy_statement { "policy" } else { "allow" };
+                (word, "stands only at the top of a plan", "move it to the beginning of the plan's block")
+            }
+            Rule::reply_statement if !place.reply && place.yields => {
+                ("reply", "ends a plan, and this block is a part of one", "write `yield` to give this block's value")
+            }
+            Rule::reply_statement if !place.reply => {
+                ("reply", "cannot stand in a listener", "keep what is to be replied in a task's context with `set`")
+            }
+            Rule::yield_statement if !place.yields => (
+                "yield",
+                "gives the value of a `do`, `each` or `repeat`, and none stands around it",
+                "write `reply` to give the plan's value",
+            ),
+            Rule::next_statement if !place.next => (
+                "next",
+                "gives the next state of a `repeat`, and none stands around it",
+                "remove it, or put it into the block of a `repeat`",
+            ),
+            _ => return,
+        };
+        let end = span.start as usize + word.len();
+        let span = Span::new(span.start as usize, end);
+        let message = format!("`{word}` {why}");
+        self.diagnostics.push(Diagnostic::new(&codes::MISPLACED_STATEMENT, span, message).help(help));
+    }
+
+    fn guarded(&mut self, mut parts: Children<'_>) -> Guarded {
+        let value = self.next_expression(&mut parts);
+        Guarded { value, when: self.optional_when(&mut parts) }
+    }
+
+    fn optional_when(&mut self, parts: &mut Children<'_>) -> Option<Expr> {
+        let node = parts.take(Rule::when_clause)?;
+        Some(self.next_expression(&mut Children::of(node)))
+    }
+
+    fn if_statement(&mut self, mut parts: Children<'_>, place: Place) -> StatementKind {
+        let mut arms = Vec::new();
+        while let Some(node) = parts.take(Rule::if_arm) {
+            let start = self.span(&node);
+            let mut arm = Children::of(node);
+            let condition = match arm.take(Rule::junk_head) {
+                Some(junk) => self.damaged_head(start, &junk),
+                None => self.next_expression(&mut arm),
+            };
+            arms.push((condition, self.next_block(&mut arm, place.inner())));
+        }
+        let otherwise = parts.pairs.peek().map(|_| self.next_block(&mut parts, place.inner()));
+        StatementKind::If { arms, otherwise }
+    }
+
+    /// Records that the text before a body could not be read; `whole` begins with it.
+    pub(super) fn damaged_head(&mut self, whole: Span, junk: &Node<'_>) -> Expr {
+        let junk = self.span(junk);
+        self.damaged(Span { start: whole.start, end: junk.end }, DamageKind::Statement);
+        super::missing(trim(self.text, junk))
+    }
+
+    fn task(&mut self, mut parts: Children<'_>) -> StatementKind {
+        let word = parts.take(Rule::name);
+        let name = self.variable(word);
+        let title = parts.take(Rule::text);
+        let title = self.plain_text(title);
+        let (mut statuses, mut context, mut external) = (None, None, false);
+        while let Some(node) = parts.next() {
+            let place = self.span(&node);
+            let (word, twice) = match node.as_rule() {
+                Rule::task_statuses => {
+                    let names: Vec<Name> = node.into_inner().map(|node| super::name(Some(node))).collect();
+                    ("`statuses`", statuses.replace(names).is_some())
+                }
+                Rule::type_object => ("the context", context.replace(self.object_type(node)).is_some()),
+                _ => ("`external`", std::mem::replace(&mut external, true)),
+            };
+            if twice {
+                self.written_twice(word, place);
+            }
+        }
+        StatementKind::Task { name, title, statuses: statuses.unwrap_or_default(), context, external }
+    }
+
+    fn set(&mut self, mut parts: Children<'_>) -> StatementKind {
+        let task = name(parts.take(Rule::name));
+        let status = name(parts.take(Rule::name));
+        let context = parts.take(Rule::object).map(|node| self.object(Some(node)));
+        let mut attributes = Attributes::default();
+        self.attributes(&mut attributes, &mut parts);
+        StatementKind::Set { task, status, context, when: attributes.when, after: attributes.after }
+    }
+
+    fn listener(&mut self, mut parts: Children<'_>, whole: Span) -> StatementKind {
+        let word = parts.take(Rule::name);
+        let name = self.variable(word);
+        let on = match parts.take(Rule::junk_head) {
+            Some(junk) => self.damaged_head(whole, &junk),
+            None => self.next_expression(&mut parts),
+        };
+        let mut attributes = Attributes::default();
+        self.attributes(&mut attributes, &mut parts);
+        StatementKind::Listener {
+            name,
+            on,
+            payload: attributes.payload,
+            binding: attributes.binding,
+            when: attributes.when,
+            max: attributes.max,
+            body: self.next_block(&mut parts, Place::LISTENER),
+        }
+    }
+
+    /// Text that is no statement. What it names stays declared, so that its readers are not reported too.
+    fn junk_statement(&mut self, mut parts: Children<'_>, whole: Span, place: Place) -> StatementKind {
+        parts.take(Rule::junk_run);
+        let end = parts.pairs.peek().map_or(whole.end, |body| self.span(&body).start);
+        let head = trim(self.text, Span { start: whole.start, end });
+        self.damaged(head, DamageKind::Statement);
+        self.next_block(&mut parts, Place { reply: true, yields: true, next: true, ..place });
+        declared(self.text, head).unwrap_or(StatementKind::Error)
+    }
+}
+
+/// The statement that a damaged text would have been, by its first words: `let x …`, `task x …`, `stpe x = …`, `x = …`.
+fn declared(text: &str, head: Span) -> Option<StatementKind> {
+    let slice = text.get(head.range()).unwrap_or("");
+    let mut words = slice.split_inclusive(|c: char| !(c.is_alphanumeric() || c == '_'));
+    let first = words.next()?;
+    let keyword = first.trim_end();
+    let second = words.next().unwrap_or("");
+    let named = |word: &str, at: usize| {
+        let word = word.trim_end_matches(|c: char| !(c.is_alphanumeric() || c == '_'));
+        let starts = word.starts_with(|c: char| c.is_alphabetic() || c == '_');
+        let start = head.start as usize + at;
+        starts.then(|| Name { text: Arc::from(word), span: Span::new(start, start + word.len()) })
+    };
+    let missing = super::missing(head);
+    let error_type = TypeExpr { span: head, kind: TypeExprKind::Error };
+    let name = named(second, first.len());
+    match keyword {
+        "let" => name.map(|name| StatementKind::Let { name, ty: Some(error_type), value: missing }),
+        "task" => name.map(|name| StatementKind::Task {
+            name,
+            title: Text { text: Arc::from(""), span: head },
+            statuses: Vec::new(),
+            context: Some(error_type),
+            external: false,
+        }),
+        _ => {
+            let assigned = |rest: &str| rest.trim_start().starts_with('=') && !rest.trim_start().starts_with("==");
+            let behind_first = slice.get(keyword.len()..).unwrap_or("");
+            let behind_second = slice.get(first.len() + second.trim_end().len()..).unwrap_or("");
+            let name = if assigned(behind_first) {
+                named(keyword, 0)
+            } else if first.ends_with(' ') && assigned(behind_second) {
+                name
+            } else {
+                None
+            }?;
+            Some(StatementKind::Step(Box::new(Step { name, body: StepBody::Error, clauses: Vec::new() })))
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! Lowers steps: one function for each kind of body.
+
+use super::clauses::Attributes;
+use super::statements::Place;
+use super::{Children, DamageKind, Lowering, Node, missing, name, trim};
+use crate::source::Span;
+use crate::syntax::ast::{Arm, ArmBody, Expr, ExprKind, InputField, Name, Step, StepBody, WaitFor};
+use crate::syntax::grammar::quiet::Rule;
+
+impl Lowering<'_> {
+    pub(super) fn step(&mut self, mut parts: Children<'_>) -> Step {
+        let word = parts.take(Rule::name);
+        let name = self.variable(word);
+        let body = parts.next().map_or(StepBody::Error, |node| self.step_body(node, name.span));
+        Step { name, body, clauses: self.clauses(&mut parts) }
+    }
+
+    /// A step whose text could not be read: its name, its clauses, and what its body reports are kept.
+    pub(super) fn damaged_step(&mut self, mut parts: Children<'_>, whole: Span) -> Step {
+        let word = parts.take(Rule::name);
+        let mut end = word.as_ref().map_or(whole.start + 4, |node| self.span(node).end);
+        let name = match word {
+            Some(word) => self.variable(Some(word)),
+            None => name(None),
+        };
+        if let Some(junk) = parts.take(Rule::junk_run) {
+            end = self.span(&junk).end;
+        }
+        self.damaged(Span { start: whole.start, end }, DamageKind::Statement);
+        self.next_block(&mut parts, Place::REPEAT);
+        Step { name, body: StepBody::Error, clauses: self.clauses(&mut parts) }
+    }
+
+    fn step_body(&mut self, node: Node<'_>, step: Span) -> StepBody {
+        let whole = self.span(&node);
+        let rule = node.as_rule();
+        let mut parts = Children::of(node);
+        match rule {
+            Rule::call_body => StepBody::Call(self.next_expression(&mut parts)),
+            Rule::ask_body => {
+                let agent = name(parts.take(Rule::name));
+                let arguments = parts.take(Rule::call_arguments).map(|node| self.arguments(node)).unwrap_or_default();
+                StepBody::Ask { agent, arguments, returns: self.next_type(&mut parts) }
+            }
+            Rule::infer_body => {
+                let arguments = parts.take(Rule::call_arguments).map(|node| self.arguments(node)).unwrap_or_default();
+                StepBody::Infer { arguments, returns: self.next_type(&mut parts) }
+            }
+            Rule::do_body => StepBody::Do(self.next_block(&mut parts, Place::VALUE)),
+            Rule::each_body | Rule::damaged_each => self.each(parts, step),
+            Rule::repeat_body | Rule::damaged_repeat => self.repeat(parts, step),
+            Rule::race_body => self.race(parts),
+            Rule::match_body => self.match_body(parts),
+            Rule::input_body => self.input(parts),
+            Rule::wait_body => self.wait(parts),
+            _ => {
+                self.damaged(whole, DamageKind::Statement);
+                StepBody::Error
+            }
+        }
+    }
+
+    fn each(&mut self, mut parts: Children<'_>, step: Span) -> StepBody {
+        let element = parts.take(Rule::name);
+        let element = self.variable(element);
+        let index = parts.take(Rule::name).map(|node| self.variable(Some(node)));
+        let list = self.head_value(&mut parts, step);
+        let mut attributes = Attributes::default();
+        self.attributes(&mut attributes, &mut parts);
+        let damaged = matches!(list.kind, ExprKind::Error);
+        StepBody::Each {
+            element,
+            index,
+            max: attributes.max.or_else(|| damaged.then(|| missing(list.span))),
+            list,
+            parallel: attributes.parallel,
+            by: attributes.by,
+            settle: attributes.settle,
+            body: self.next_block(&mut parts, Place::VALUE),
+        }
+    }
+
+    fn repeat(&mut self, mut parts: Children<'_>, step: Span) -> StepBody {
+        let state = parts.take(Rule::name);
+        let state = self.variable(state);
+        let initial = self.head_value(&mut parts, step);
+        let mut attributes = Attributes::default();
+        self.attributes(&mut attributes, &mut parts);
+        let damaged = matches!(initial.kind, ExprKind::Error);
+        StepBody::Repeat {
+            state,
+            max: attributes.max.or_else(|| damaged.then(|| missing(initial.span))),
+            initial,
+            body: self.next_block(&mut parts, Place::REPEAT),
+        }
+    }
+
+    /// The list of an `each` or the first state of a `repeat`; an error node where the head is damaged.
+    fn head_value(&mut self, parts: &mut Children<'_>, step: Span) -> Expr {
+        let Some(junk) = parts.take(Rule::junk_head) else { return self.next_expression(parts) };
+        let start = self.statement_start(step);
+        self.damaged_head(start, &junk)
+    }
+
+    /// The place of the word `step` before the step's name.
+    fn statement_start(&self, step: Span) -> Span {
+        let before = self.text.get(..step.start as usize).unwrap_or("");
+        before.rfind("step").map_or(step, |start| Span::new(start, step.end as usize))
+    }
+
+    fn race(&mut self, mut parts: Children<'_>) -> StepBody {
+        let mut arms: Vec<(Name, ArmBody)> = Vec::new();
+        let mut sound = true;
+        while let Some(node) = parts.next() {
+            let place = self.span(&node);
+            if node.as_rule() != Rule::race_arm {
+                self.damaged(trim(self.text, place), DamageKind::RaceArm);
+                sound = false;
+                continue;
+            }
+            let mut arm = Children::of(node);
+            let name = name(arm.take(Rule::name));
+            if let Some((first, _)) = arms.iter().find(|(other, _)| other.text == name.text) {
+                let first = first.clone();
+                self.given_twice("arm", &name, Some(&first));
+            }
+            let body = self.arm_body(&mut arm);
+            arms.push((name, body));
+        }
+        if sound { StepBody::Race(arms) } else { StepBody::Error }
+    }
+
+    fn match_body(&mut self, mut parts: Children<'_>) -> StepBody {
+        let subject = self.next_expression(&mut parts);
+        let mut arms = Vec::new();
+        let mut sound = true;
+        while let Some(node) = parts.next() {
+            let place = self.span(&node);
+            if node.as_rule() != Rule::step_arm {
+                self.damaged(trim(self.text, place), DamageKind::StepArm);
+                sound = false;
+                continue;
+            }
+            let mut arm = Children::of(node);
+            let pattern = self.next_pattern(&mut arm);
+            arms.push(Arm { span: place, pattern, body: self.arm_body(&mut arm) });
+        }
+        if sound { StepBody::Match { subject, arms } } else { StepBody::Error }
+    }
+
+    /// What an arm of `match`, `race` or `recover` does.
+    pub(super) fn arm_body(&mut self, parts: &mut Children<'_>) -> ArmBody {
+        if let Some(node) = parts.take(Rule::do_body) {
+            return ArmBody::Do(self.next_block(&mut Children::of(node), Place::VALUE));
+        }
+        if let Some(node) = parts.take(Rule::fail_body) {
+            let mut parts = Children::of(node);
+            let class = name(parts.take(Rule::class_name));
+            return ArmBody::Fail { class, message: self.optional_expression(&mut parts) };
+        }
+        ArmBody::Expr(self.next_expression(parts))
+    }
+
+    fn input(&mut self, mut parts: Children<'_>) -> StepBody {
+        let prompt = self.next_expression(&mut parts);
+        let mut attributes = Attributes::default();
+        self.attributes(&mut attributes, &mut parts);
+        let mut fields: Vec<InputField> = Vec::new();
+        while let Some(node) = parts.take(Rule::input_field) {
+            let mut field = Children::of(node);
+            let name = name(field.take(Rule::name));
+            let ty = self.next_type(&mut field);
+            let (mut default, mut options) = (None, None);
+            while let Some(node) = field.next() {
+                let place = self.span(&node);
+                let is_default = node.as_rule() == Rule::input_default;
+                let value = self.next_expression(&mut Children::of(node));
+                let (word, slot) = if is_default { ("the default", &mut default) } else { ("`in`", &mut options) };
+                if slot.replace(value).is_some() {
+                    self.written_twice(word, place);
+                }
+            }
+            if let Some(first) = fields.iter().find(|field| field.name.text == name.text) {
+                let first = first.name.clone();
+                self.given_twice("field", &name, Some(&first));
+            }
+            fields.push(InputField { name, ty, default, options });
+        }
+        StepBody::Input { prompt, by: attributes.by, expires: attributes.expires, fields }
+    }
+
+    fn wait(&mut self, mut parts: Children<'_>) -> StepBody {
+        if let Some(node) = parts.take(Rule::wait_until) {
+            return StepBody::Wait(WaitFor::Until(self.next_expression(&mut Children::of(node))));
+        }
+        let Some(node) = parts.take(Rule::wait_for) else {
+            return StepBody::Wait(WaitFor::Duration(self.next_expression(&mut parts)));
+        };
+        let mut parts = Children::of(node);
+        let on = self.next_expression(&mut parts);
+        let mut attributes = Attributes::default();
+        self.attributes(&mut attributes, &mut parts);
+        StepBody::Wait(WaitFor::Condition { on, payload: attributes.payload })
+    }
+}

@@ -1,0 +1,186 @@
+//! Lowers texts: prefixes and quotes, interpolation, text blocks.
+
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::escapes::{self, BadEscape};
+use super::{Children, Lowering, Node};
+use crate::diag::Diagnostic;
+use crate::diag::codes::text as codes;
+use crate::source::Span;
+use crate::syntax::ast::{Expr, TemplatePart};
+
+/// What stands between quotes.
+pub(super) enum TextValue {
+    Text(Arc<str>),
+    Bytes(Arc<[u8]>),
+    /// At least one `${`.
+    Template(Vec<TemplatePart>),
+    /// Reported already.
+    Error,
+}
+
+/// The prefix and quotes of a text.
+struct Shape {
+    raw: bool,
+    bytes: bool,
+    /// Whether the common indentation is to be removed.
+    block: bool,
+    interpolated: bool,
+    /// The place of what stands between the quotes.
+    content: Range<usize>,
+}
+
+/// A part of the content: plain text, or the value of an `${…}`.
+enum Segment {
+    Raw(Range<usize>),
+    Value(Expr),
+}
+
+impl Lowering<'_> {
+    /// The value of a `text` node.
+    pub(super) fn text_value(&mut self, node: Node<'_>) -> TextValue {
+        let whole = self.span(&node);
+        let Some(shape) = shape(node.as_str(), whole) else { return TextValue::Error };
+        if shape.bytes {
+            return self.bytes(&shape);
+        }
+        let mut segments = Vec::new();
+        let mut from = shape.content.start;
+        for node in node.into_inner() {
+            let place = self.span(&node);
+            segments.push(Segment::Raw(from..place.start as usize));
+            segments.push(Segment::Value(self.next_expression(&mut Children::of(node))));
+            from = place.end as usize;
+        }
+        segments.push(Segment::Raw(from..shape.content.end));
+        self.joined_segments(segments, &shape)
+    }
+
+    fn bytes(&mut self, shape: &Shape) -> TextValue {
+        let raw = self.text.get(shape.content.clone()).unwrap_or("");
+        if shape.raw {
+            return TextValue::Bytes(Arc::from(raw.as_bytes()));
+        }
+        let mut problems = Vec::new();
+        let bytes = escapes::unescape_bytes(raw, &mut problems);
+        self.bad_escapes(shape.content.start, problems);
+        TextValue::Bytes(Arc::from(bytes))
+    }
+
+    fn joined_segments(&mut self, segments: Vec<Segment>, shape: &Shape) -> TextValue {
+        let text = self.text;
+        let margin = if shape.block { margin(text, &segments) } else { 0 };
+        let last = segments.len() - 1;
+        let mut parts = Vec::new();
+        let mut line_start = false;
+        for (index, segment) in segments.into_iter().enumerate() {
+            match segment {
+                Segment::Value(value) => {
+                    parts.push(TemplatePart::Expr(value));
+                    line_start = false;
+                }
+                Segment::Raw(range) => {
+                    let raw = text.get(range.clone()).unwrap_or("");
+                    let cut = if shape.block {
+                        Cow::Owned(without_margin(raw, margin, &mut line_start, index == 0, index == last))
+                    } else {
+                        Cow::Borrowed(raw)
+                    };
+                    let resolved = self.resolved(raw, &cut, range.start, shape);
+                    if !resolved.is_empty() || last == 0 {
+                        parts.push(TemplatePart::Text(Arc::from(resolved)));
+                    }
+                }
+            }
+        }
+        match parts.as_slice() {
+            [] => TextValue::Text(Arc::from("")),
+            [TemplatePart::Text(text)] => TextValue::Text(text.clone()),
+            _ => TextValue::Template(parts),
+        }
+    }
+
+    /// The text of one segment. Escapes are judged in the text as written, and resolved in the text without margin.
+    fn resolved<'t>(&mut self, raw: &str, cut: &'t str, start: usize, shape: &Shape) -> Cow<'t, str> {
+        if shape.raw || !raw.contains('\\') {
+            return Cow::Borrowed(cut);
+        }
+        let mut problems = Vec::new();
+        escapes::unescape(raw, shape.interpolated, &mut problems);
+        self.bad_escapes(start, problems);
+        Cow::Owned(escapes::unescape(cut, shape.interpolated, &mut Vec::new()))
+    }
+
+    fn bad_escapes(&mut self, start: usize, problems: Vec<BadEscape>) {
+        for problem in problems {
+            let span = Span::new(start + problem.start, start + problem.end);
+            let written = self.text.get(span.range()).unwrap_or("\\");
+            let message = format!("`{written}` is not an escape");
+            self.diagnostics.push(Diagnostic::new(&codes::BAD_ESCAPE, span, message).help(problem.help));
+        }
+    }
+}
+
+fn shape(text: &str, whole: Span) -> Option<Shape> {
+    let quote_at = text.find(['"', '\''])?;
+    let (prefix, quoted) = text.split_at(quote_at);
+    let raw = prefix.contains(['r', 'R']);
+    let bytes = prefix.contains(['b', 'B']);
+    let quotes = if quoted.len() >= 6 && (quoted.starts_with("\"\"\"") || quoted.starts_with("'''")) { 3 } else { 1 };
+    let content = whole.start as usize + quote_at + quotes..(whole.end as usize).checked_sub(quotes)?;
+    let interpolated = prefix.is_empty() && quoted.starts_with('"');
+    let opens_block = quoted.strip_prefix("\"\"\"").is_some_and(|rest| rest.starts_with(['\n', '\r']));
+    Some(Shape { raw, bytes, block: interpolated && quotes == 3 && opens_block, interpolated, content })
+}
+
+/// The indentation, in characters, that all lines of a text block share. Blank lines and the line of the closing
+/// quotes do not count.
+fn margin(text: &str, segments: &[Segment]) -> usize {
+    let mut margin = usize::MAX;
+    for (index, segment) in segments.iter().enumerate() {
+        let Segment::Raw(range) = segment else { continue };
+        let lines = text.get(range.clone()).unwrap_or("").split('\n').skip(1);
+        let mut lines = lines.peekable();
+        while let Some(line) = lines.next() {
+            let ends_segment = lines.peek().is_none();
+            let value_follows = ends_segment && index + 1 < segments.len();
+            if !line.trim().is_empty() || value_follows {
+                margin = margin.min(line.len() - line.trim_start_matches([' ', '\t']).len());
+            }
+        }
+    }
+    if margin == usize::MAX { 0 } else { margin }
+}
+
+/// One segment of a text block without its margin, without the line break behind the opening quotes and without the
+/// line of the closing ones. Line breaks become `\n`.
+fn without_margin(raw: &str, margin: usize, line_start: &mut bool, first: bool, last: bool) -> String {
+    let mut text = String::with_capacity(raw.len());
+    let mut lines = raw.split('\n').enumerate().peekable();
+    while let Some((number, line)) = lines.next() {
+        let ends_segment = lines.peek().is_none();
+        let begins_line = number > 0 || *line_start;
+        if number > 1 || (number == 1 && !first) {
+            if ends_segment && last && line.trim().is_empty() {
+                break;
+            }
+            text.push('\n');
+        } else if number == 0 && first {
+            continue;
+        } else if number == 1 && ends_segment && last && line.trim().is_empty() {
+            break;
+        }
+        let line = line.strip_suffix('\r').filter(|_| !ends_segment).unwrap_or(line);
+        if !begins_line {
+            text.push_str(line);
+        } else if line.trim().is_empty() && !ends_segment {
+            // A blank line has no indentation worth keeping.
+        } else {
+            text.push_str(line.get(margin.min(line.len())..).unwrap_or(""));
+        }
+    }
+    *line_start = false;
+    text
+}
