@@ -1,5 +1,7 @@
 //! Types: the verdict of `fit` against real values, JSON Schema both ways, and the published schema cases.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
