@@ -6,7 +6,9 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::host::{FileKind, Host};
+use super::arguments::MockArguments;
+use super::{Exit, Failure};
+use crate::host::{FileKind, Host, RealHost};
 use crate::mock::{MockOptions, MockServer};
 use crate::tools::app::{App, Findings, app_files, load_apps};
 
@@ -20,6 +22,23 @@ pub struct Mock {
     /// How many calls of a tool fail first.
     pub failures: BTreeMap<String, u64>,
     pub seed: u64,
+}
+
+/// Serves what the command line names.
+///
+/// # Errors
+/// When there is nothing to serve, or it cannot be served.
+pub fn command(arguments: &MockArguments) -> Result<Exit, Failure> {
+    let mock = Mock {
+        apps: arguments.apps.clone(),
+        bind: arguments.bind,
+        log: arguments.log.clone(),
+        failures: arguments.failures.iter().cloned().collect(),
+        seed: arguments.seed,
+    };
+    let host: Arc<dyn Host> = Arc::new(RealHost);
+    run(&mock, &host, &mut io::stdout(), &mut io::stderr()).map_err(Failure::Environment)?;
+    Ok(Exit::Fine)
 }
 
 /// Serves until Ctrl-C or a request to end. The first line of `out` is the address; findings about app files go to

@@ -65,6 +65,7 @@ pub enum Command {
     Eval(arguments::EvalArguments),
     Explain(explain::Arguments),
     Graph(graph::Arguments),
+    Mock(arguments::MockArguments),
     Run(arguments::RunArguments),
 }
 
@@ -93,6 +94,7 @@ fn dispatch(line: &CommandLine, terminal: Terminal) -> Result<Exit, Failure> {
         Command::Eval(arguments) => eval::command(arguments, terminal),
         Command::Explain(arguments) => explain::run(arguments, terminal),
         Command::Graph(arguments) => graph::run(arguments, line.global.project.as_deref(), terminal),
+        Command::Mock(arguments) => mock::command(arguments),
         Command::Run(arguments) => run::run(arguments, line.global.project.as_deref(), terminal),
     }
 }

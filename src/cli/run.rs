@@ -14,6 +14,7 @@ use super::{Exit, Failure, Terminal};
 use crate::diag::closest;
 use crate::diag::render::{human, visible_line};
 use crate::engine::{self, Context, Defaults, Event, EventKind, Observer, Outcome, Program, StepError};
+use crate::mock::{MockOptions, MockServer};
 use crate::protocol::RunState;
 use crate::sema::{Plan, PlanParameter};
 use crate::types::{Literal, Type, decode};
@@ -50,15 +51,20 @@ async fn execute(
     arguments: &RunArguments,
     terminal: Terminal,
 ) -> Result<Outcome, Failure> {
+    let mock = if arguments.mock { Some(start_mock(workspace).await?) } else { None };
+    let tools = match &mock {
+        Some(server) => workspace.catalog(Some(&|app| server.endpoint(app))),
+        None => workspace.catalog(None),
+    };
     let cancel = CancellationToken::new();
     tokio::spawn(stop_on_interrupt(cancel.clone()));
     let mut observer = Listener::new(arguments.format, terminal);
     let run_id = arguments.run_id.clone().unwrap_or_else(|| new_run_id(workspace));
     let context = Context {
         host: workspace.host.clone(),
-        tools: workspace.catalog.clone(),
+        tools,
         limit: workspace.limit.clone(),
-        root: workspace.root.clone(),
+        root: workspace.project.root.clone(),
         run_id,
         defaults: Defaults { policy: workspace.policy.clone(), max_steps: arguments.max_steps },
         observer: &mut observer,
@@ -66,7 +72,16 @@ async fn execute(
     };
     let outcome = engine::run(program, inputs, context).await;
     observer.close();
+    if let Some(server) = mock {
+        server.shutdown().await;
+    }
     Ok(outcome)
+}
+
+/// The test double of the project's apps, on a free port of the loopback interface.
+async fn start_mock(workspace: &Workspace) -> Result<MockServer, Failure> {
+    let started = MockServer::start(&workspace.project.apps, MockOptions::default(), workspace.host.clone()).await;
+    started.map_err(|error| Failure::Environment(format!("the mock of the apps cannot start: {error}")))
 }
 
 /// The first Ctrl-C stops gracefully: effects in flight are awaited. The second ends the process.

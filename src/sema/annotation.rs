@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::diag::{Diagnostic, closest, codes};
+use crate::diag::{Diagnostic, codes};
 use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::{Field, Literal, MapType, ObjectType, Rest, Type};
@@ -73,10 +73,6 @@ impl NamedTypes {
         self.types.iter().filter(|(_, named)| !named.used).map(|(name, named)| (&**name, named.span))
     }
 
-    /// Whether there is a type with this name.
-    pub(super) fn contains(&self, name: &str) -> bool {
-        self.types.contains_key(name)
-    }
 }
 
 struct Resolver<'a> {
@@ -202,9 +198,4 @@ pub(super) fn is_optional(annotation: &ast::TypeExpr) -> bool {
         | ast::TypeExprKind::Result(_)
         | ast::TypeExprKind::Error => false,
     }
-}
-
-/// The built-in type word nearest to `name`, for use where a type was meant.
-pub(super) fn nearest_built_in(name: &str) -> Option<&'static str> {
-    closest(name, BUILT_IN.iter().map(|(word, _)| *word))
 }

@@ -9,7 +9,7 @@ use super::step::CheckedBody;
 use crate::diag::{Diagnostic, Edit, codes};
 use crate::source::Span;
 use crate::syntax::ast;
-use crate::types::{Effect, ErrorClass, ErrorPattern, Type};
+use crate::types::{Effect, ErrorPattern, Type};
 
 impl PlanChecker<'_> {
     /// The steps that a step names in `after`, and whether `after none` frees it of the order of effects.
@@ -80,7 +80,7 @@ impl PlanChecker<'_> {
             | ast::ClauseKind::Error => {}
             ast::ClauseKind::Timeout(duration) => checked.timeout = Some(self.duration(duration, "`timeout`")),
             ast::ClauseKind::Within(duration) => checked.within = Some(self.duration(duration, "`within`")),
-            ast::ClauseKind::Retry(settings) => checked.retry = Some(self.retry(settings)),
+            ast::ClauseKind::Retry(settings) => checked.retry = Some(self.settings().retry(settings)),
             ast::ClauseKind::Until { condition, every } => {
                 let condition = self.condition(condition);
                 let every = self.duration(every, "`every`");
@@ -194,17 +194,7 @@ impl PlanChecker<'_> {
     /// Dotted names to what they catch; unknown ones are reported.
     pub(super) fn error_patterns(&mut self, pattern: &ast::ErrorPattern) -> Vec<ErrorPattern> {
         let ast::ErrorPattern::Classes(names) = pattern else { return Vec::new() };
-        names.iter().filter_map(|name| self.error_pattern(&name.text, name.span)).collect()
-    }
-
-    /// One dotted name.
-    pub(super) fn error_pattern(&mut self, name: &str, span: Span) -> Option<ErrorPattern> {
-        let found = ErrorPattern::find(name);
-        if found.is_none() {
-            let code = &codes::names::UNKNOWN_ERROR_CLASS;
-            self.diagnostics.push(super::finding::unknown(code, "error class", name, span, ErrorClass::names()));
-        }
-        found
+        names.iter().filter_map(|name| self.settings().error_pattern(&name.text, name.span)).collect()
     }
 
     fn refuse_clause(&mut self, clause: &ast::Clause, reason: &str) {

@@ -328,8 +328,8 @@ impl PlanChecker<'_> {
         let (mut policy, mut allow) = (None, None);
         for statement in &body.statements {
             let repeated = match &statement.kind {
-                ast::StatementKind::Policy(settings) => policy.replace(self.policy(settings)).is_some(),
-                ast::StatementKind::Allow(settings) => allow.replace(self.allow(settings)).is_some(),
+                ast::StatementKind::Policy(settings) => policy.replace(self.settings().policy(settings)).is_some(),
+                ast::StatementKind::Allow(settings) => allow.replace(self.settings().allow(settings)).is_some(),
                 _ => false,
             };
             if repeated {
