@@ -52,7 +52,7 @@ impl<'a> Machine<'a> {
         match &node.op {
             Op::Constant(value) => Ok(value.clone()),
             Op::Place(place) => self.environment.value(*place),
-            Op::Register(register) => self.register(*register),
+            Op::Register(register) => Ok(self.register(*register)),
             Op::Template(pieces) => self.template(pieces, node.span),
             Op::List(elements) => self.list(elements, node.span),
             Op::Map(entries) => self.map(entries, node.span),
@@ -86,8 +86,8 @@ impl<'a> Machine<'a> {
         }
     }
 
-    fn register(&self, register: u16) -> Outcome {
-        Ok(self.registers.get(usize::from(register)).cloned().unwrap_or(Value::Null))
+    fn register(&self, register: u16) -> Value {
+        self.registers.get(usize::from(register)).cloned().unwrap_or(Value::Null)
     }
 
     fn whole_path(&mut self, base: &Node, links: &[Link]) -> Outcome {

@@ -32,7 +32,7 @@ impl Machine<'_> {
         let mut value = base;
         for link in links {
             self.charge(1, link.span)?;
-            if link.safe && value.is_null() {
+            if value.is_null() && (link.safe || absence != Absence::Fails) {
                 return Ok(Value::Null);
             }
             value = match self.link(value, link)? {

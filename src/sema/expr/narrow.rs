@@ -109,9 +109,13 @@ impl Checker<'_> {
         result
     }
 
-    /// Whether a condition shows that the value at this path is there.
-    pub(super) fn is_shown(&self, root: Option<&str>, path: &str) -> bool {
-        self.known(root).any(|atom| shown(atom).is_some_and(|shown| covers(&plain(shown), path)))
+    /// Whether a condition shows that the value at this path is there. `has` of a field only shows that it is not
+    /// missing: that counts where the field, once it is there, is not null (`by_has`).
+    pub(super) fn is_shown(&self, root: Option<&str>, path: &str, by_has: bool) -> bool {
+        self.known(root).any(|atom| {
+            let Some(shown) = shown(atom).map(plain) else { return false };
+            covers(&shown, path) && (by_has || atom.negated || shown != path)
+        })
     }
 
     /// Whether exactly this is known, such as `r.ok` or its negation.

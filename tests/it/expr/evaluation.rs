@@ -28,7 +28,10 @@ fn value(text: &str) -> Value {
 }
 
 fn failure(text: &str) -> FailureKind {
-    world().value(text).unwrap_err().kind
+    match world().value(text) {
+        Ok(value) => panic!("{text} is {value}"),
+        Err(error) => error.kind,
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use planrun::types::Type;
 use planrun::value::Value;
 
-use super::world::{World, fixed, object, texts, told};
+use super::world::{World, fixed, object, snapshot, texts, told};
 
 fn world() -> World {
     let manager = object(&[("email", Type::String), ("name?", Type::String)]);
@@ -12,13 +12,14 @@ fn world() -> World {
         .name("profile", profile, Value::Null)
         .name("laptop", Type::Bool, Value::Null)
         .guarded("pc", object(&[("model", Type::String), ("price", Type::Double)]), "laptop", Value::Null)
-        .name("count", Type::Int, Value::Null)
+        .parameter("count", Type::Int)
         .name("title", Type::String, Value::Null)
         .name("note", Type::String.optional(), Value::Null)
         .name("data", Type::Any, Value::Null)
         .name("at", Type::Timestamp, Value::Null)
         .name("nothing", Type::Null, Value::Null)
         .name("名字", Type::String, Value::Null)
+        .name("r", Type::Result(Type::String.list().into()), Value::Null)
         .race("quick", &["a", "b"])
         .later("badge")
         .namespace("hr")
@@ -26,79 +27,101 @@ fn world() -> World {
 
 fn all_told(texts: &[&str], check: impl Fn(&World, &str) -> Vec<planrun::diag::Diagnostic>) -> String {
     let world = world();
-    texts.iter().map(|text| format!("{text}\n{}\n", told(text, &check(&world, text)))).collect()
+    texts.iter().fold(String::new(), |all, text| all + text + "\n" + &told(text, &check(&world, text)) + "\n")
 }
 
 #[test]
 fn names_and_fields() {
-    insta::assert_snapshot!(all_told(
-        &[
-            "profil.emp_id",
-            "badge",
-            "hr",
-            "1 + size(hr.query(id: profile.emp_id).name)",
-            "profile.emplid",
-            "profile.managers.email",
-            "title.x",
-            "nmae + 名",
-            "note.x",
-            "profile[\"levl\"]",
-            "count is failed",
-            "profile is faild",
-            "banana is failed",
-            "[1].map(xs, x)",
-        ],
-        |world, text| world.check(text).1
-    ));
+    snapshot(
+        "names",
+        &all_told(
+            &[
+                "profil.emp_id",
+                "badge",
+                "hr",
+                "1 + size(hr.query(id: profile.emp_id).name)",
+                "profile.emplid",
+                "profile.managers.email",
+                "title.x",
+                "nmae + 名",
+                "note.x",
+                "r.value.size()",
+                "r.value + 1",
+                "profile[\"levl\"]",
+                "count is failed",
+                "profile is faild",
+                "banana is failed",
+                "[1].map(xs, x)",
+            ],
+            |world, text| world.check(text).1,
+        ),
+    );
 }
 
 #[test]
 fn absence() {
-    insta::assert_snapshot!(all_told(
-        &["pc.model", "profile.managers[0].name + '!'", "size(note)", "-pc.price", "nothing.x", "\"${note}\"", "pc[0]"],
-        |world, text| world.check(text).1
-    ));
+    snapshot(
+        "absence",
+        &all_told(
+            &[
+                "pc.model",
+                "profile.managers[0].name + '!'",
+                "size(note)",
+                "-pc.price",
+                "nothing.x",
+                "\"${note}\"",
+                "pc[0]",
+            ],
+            |world, text| world.check(text).1,
+        ),
+    );
 }
 
 #[test]
 fn operators_and_functions() {
-    insta::assert_snapshot!(all_told(
-        &[
-            "title + count",
-            "title - 1",
-            "-title",
-            "!count",
-            "count && true",
-            "profile.level == \"L3\"",
-            "profile.level == \"l1\"",
-            "count == title",
-            "profile < profile",
-            "title in profile.managers",
-            "count[0]",
-            "profile.managers[title]",
-            "sise(title)",
-            "contains(title, 'a')",
-            "title.contain('a')",
-            "title.size",
-            "size(count)",
-            "size(title, 1)",
-            "title.startsWith(count)",
-            "size(x: title)",
-            "winner(count)",
-            "has(count + 1)",
-            "count.map(x, x)",
-            "[1].filter(x, x)",
-            "[1].map(x.y, x)",
-            "title.matches('(')",
-            "timestamp('yesterday')",
-            "\"${profile.managers} ${at}\"",
-            "9007199254740993 == 1.5",
-            "{ 1.5: 2 }",
-            "math.greatst(1, 2)",
-            "signal \"go\"",
-        ],
-        |world, text| world.check(text).1
-    ));
+    snapshot(
+        "operators",
+        &all_told(
+            &[
+                "title + count",
+                "title - 1",
+                "-title",
+                "!count",
+                "count && true",
+                "profile.level == \"L3\"",
+                "profile.level == \"l1\"",
+                "count == title",
+                "profile < profile",
+                "title in profile.managers",
+                "count[0]",
+                "profile.managers[title]",
+                "sise(title)",
+                "contains(title, 'a')",
+                "title.contain('a')",
+                "title.size",
+                "contains(title + 'b', 'a')",
+                "\"${10s}\"",
+                "math.least()",
+                "size(count)",
+                "size(title, 1)",
+                "title.startsWith(count)",
+                "size(x: title)",
+                "winner(count)",
+                "has(count + 1)",
+                "count.map(x, x)",
+                "[1].filter(x, x)",
+                "[1].map(x.y, x)",
+                "title.matches('(')",
+                "timestamp('yesterday')",
+                "\"${profile.managers} ${at}\"",
+                "9007199254740993 == 1.5",
+                "{ 1.5: 2 }",
+                "math.greatst(1, 2)",
+                "signal \"go\"",
+            ],
+            |world, text| world.check(text).1,
+        ),
+    );
 }
 
 #[test]
@@ -109,42 +132,48 @@ fn values_that_go_somewhere() {
         ("cc?", Type::String.list()),
         ("nested?", object(&[("deep", Type::Int)])),
     ]);
-    insta::assert_snapshot!(all_told(
-        &[
-            "{ to: title, level: 'L1' }",
-            "{ to: count, level: 'L1' }",
-            "{ level: 'L3', to: title, cc: ['a', count] }",
-            "{ to: title }",
-            "{ to: title, level: 'L2', bc: 1 }",
-            "{ to: note, level: 'L2', nested: { deep: 'x' } }",
-            "{ to: title, level: 'L1', cc: note }",
-            "laptop ? { to: title, level: 'L1' } : { to: title, level: 'L9' }",
-            "title",
-            "profile",
-            "data",
-            "{ to: data, level: data.level }",
-        ],
-        |world, text| world.against(text, &expected).1
-    ));
+    snapshot(
+        "somewhere",
+        &all_told(
+            &[
+                "{ to: title, level: 'L1' }",
+                "{ to: count, level: 'L1' }",
+                "{ level: 'L3', to: title, cc: ['a', count] }",
+                "{ to: title }",
+                "{ to: title, level: 'L2', bc: 1 }",
+                "{ to: note, level: 'L2', nested: { deep: 'x' } }",
+                "{ to: title, level: 'L1', cc: note }",
+                "laptop ? { to: title, level: 'L1' } : { to: title, level: 'L9' }",
+                "title",
+                "profile",
+                "data",
+                "{ to: data, level: data.level }",
+            ],
+            |world, text| world.against(text, &expected).1,
+        ),
+    );
 }
 
 #[test]
 fn conditions() {
-    insta::assert_snapshot!(all_told(
-        &[
-            "laptop",
-            "note",
-            "count",
-            "title",
-            "profile.managers",
-            "data",
-            "data.ok == true",
-            "pc.price",
-            "count + 1",
-            "at"
-        ],
-        |world, text| world.condition(text).1
-    ));
+    snapshot(
+        "conditions",
+        &all_told(
+            &[
+                "laptop",
+                "note",
+                "count",
+                "title",
+                "profile.managers",
+                "data",
+                "data.ok == true",
+                "pc.price",
+                "count + 1",
+                "at",
+            ],
+            |world, text| world.condition(text).1,
+        ),
+    );
 }
 
 #[test]
@@ -168,6 +197,12 @@ fn fixes_lead_to_text_without_the_finding() {
         "size(x: title)",
         "profile is faild",
         "titel + 'a'",
+        "contains(title + 'b', 'a')",
+        "profile.managers[0].name + '!'",
+        "!(count)",
+        "!(count + 1)",
+        "profile[\"levl\"]",
+        "\"${at}\"",
     ] {
         let (_, found) = world().check(text);
         let mended = fixed(text, &found[0]);

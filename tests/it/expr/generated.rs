@@ -23,6 +23,7 @@ fn world() -> World {
         .name("opt", Type::Int.optional(), Value::Null)
         .name("level", texts(&["low", "high"]), Value::from("low"))
         .name("m", Type::Int.map(), Value::object([("k", Value::Int(1))]))
+        .name("n", object(&[("z", Type::Int.optional())]), Value::object([("z", Value::Null)]))
         .name("mixed", Type::union([Type::Int, Type::String]), Value::from("x"))
         .name("r", Type::Result(Type::Int.into()), Value::object([("ok", Value::Bool(true)), ("value", Value::Int(1))]))
 }
@@ -67,10 +68,14 @@ fn expression() -> impl Strategy<Value = String> {
         ]);
         let function =
             prop::sample::select(vec!["size", "string", "int", "double", "json", "sum", "entries", "type", "dyn"]);
+        let place = prop::sample::select(vec!["n.z", "items[1].size", "opt", "m.k", "r.value"]);
         let subject = prop::sample::select(vec!["i", "s", "opt", "items", "r", "mixed", "items[1].size"]);
         let makro = prop::sample::select(vec!["map", "filter", "all", "exists", "exists_one"]);
         prop_oneof![
             4 => (inner.clone(), binary, inner.clone()).prop_map(|(a, operator, b)| format!("({a} {operator} {b})")),
+            1 => (place, inner.clone(), inner.clone())
+                .prop_map(|(place, a, b)| format!("(has({place}) ? ({place}) + {a} : {b})")),
+            1 => (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("math.greatest({a}, {b})")),
             2 => (function, inner.clone()).prop_map(|(name, a)| format!("{name}({a})")),
             1 => inner.clone().prop_map(|a| format!("!({a})")),
             1 => inner.clone().prop_map(|a| format!("-({a})")),

@@ -93,6 +93,19 @@ fn a_variable_of_a_macro_hides_what_is_known_of_another() {
 }
 
 #[test]
+fn r2_6_has_tells_what_is_missing_and_not_what_is_null() {
+    let person =
+        object(&[("nick", Type::String.optional()), ("name?", Type::String), ("both?", Type::String.optional())]);
+    let world = World::default().name("p", person, Value::object([("nick", Value::Null)]));
+    assert_eq!(world.codes("has(p.nick) ? p.nick + '' : ''"), ["maybe-absent"]);
+    assert_eq!(world.ty("p.nick != null ? p.nick + '' : ''"), "string");
+    assert_eq!(world.ty("has(p.name) ? p.name + '' : ''"), "string");
+    assert_eq!(world.ty("has(p.both) ? p.both + '' : ''"), "string");
+    assert_eq!(world.value("has(p.nick)").unwrap(), Value::Bool(true));
+    assert_eq!(world.value("has(p.both)").unwrap(), Value::Bool(false));
+}
+
+#[test]
 fn a_filter_that_drops_null_gives_elements_that_are_there() {
     let world = World::default().name("xs", Type::Int.optional().list(), Value::list([]));
     assert_eq!(world.ty("xs.filter(x, x != null)"), "int[]");

@@ -31,6 +31,11 @@ impl World {
         self.bind(name, NameKind::Step, ty, "", &[], value)
     }
 
+    /// A parameter of the plan.
+    pub fn parameter(self, name: &str, ty: Type) -> Self {
+        self.bind(name, NameKind::Parameter, ty, "", &[], Value::Null)
+    }
+
     /// A step under a condition.
     pub fn guarded(self, name: &str, ty: Type, guard: &str, value: Value) -> Self {
         self.bind(name, NameKind::Step, ty, guard, &[], value)
@@ -80,6 +85,10 @@ impl World {
     }
 
     /// Checks a text as an expression.
+    #[expect(
+        clippy::redundant_closure_for_method_calls,
+        reason = "the method itself is not general enough over lifetimes"
+    )]
     pub fn check(&self, text: &str) -> (Code, Vec<Diagnostic>) {
         self.checked(text, |checker, tree| checker.check(tree))
     }
@@ -89,6 +98,10 @@ impl World {
         self.checked(text, |checker, tree| checker.check_against(tree, expected, &expectation))
     }
 
+    #[expect(
+        clippy::redundant_closure_for_method_calls,
+        reason = "the method itself is not general enough over lifetimes"
+    )]
     pub fn condition(&self, text: &str) -> (Code, Vec<Diagnostic>) {
         self.checked(text, |checker, tree| checker.check_condition(tree))
     }
@@ -210,4 +223,11 @@ pub fn fixed(text: &str, diagnostic: &Diagnostic) -> String {
         text.replace_range(edit.span.range(), &edit.text);
     }
     text
+}
+
+/// Holds text against the snapshot of this name.
+pub fn snapshot(name: &str, text: &str) {
+    insta::with_settings!({omit_expression => true, prepend_module_to_snapshot => false}, {
+        insta::assert_snapshot!(format!("expr-{name}"), text);
+    });
 }
