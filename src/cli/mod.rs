@@ -2,6 +2,7 @@
 
 pub mod arguments;
 pub mod check;
+mod eval;
 mod exit;
 pub mod explain;
 pub mod graph;

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::compound::Compound;
 use super::dispatcher::{Dispatcher, NodeRef};
 use super::failure::StepError;
 use super::frame::{Ending, FrameId, Record};
@@ -115,10 +114,5 @@ impl Dispatcher<'_> {
                 self.end_frame(frame, &Ending::Cancelled);
             }
         }
-    }
-
-    /// The state of a step that holds others.
-    pub(super) fn compound(&mut self, at: NodeRef) -> Option<&mut Compound> {
-        self.compounds.get_mut(&at)
     }
 }

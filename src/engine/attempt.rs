@@ -122,12 +122,13 @@ impl Dispatcher<'_> {
             idempotency_key: key,
             cancel: leaf.cancel.clone(),
         };
-        let Some(transport) = self.context.tools.transport(&signature.namespace, &signature.name) else {
+        let tools = self.scopes[scope].tools.clone();
+        let Some(found) = tools.tool(&signature.namespace, &signature.name) else {
             let message = format!("nothing tells where `{tool}` is; name its app file in `planrun.yaml`");
             let error = CallError { class: ErrorClass::Internal, message, sent: Sent::No, retry_after: None };
             return self.attempt_ended(program, at, step, signature, leaf, Err(error));
         };
-        match transport.call(request) {
+        match found.transport.call(request) {
             Reply::Now(outcome) => self.attempt_ended(program, at, step, signature, leaf, outcome),
             Reply::Later(answer) => {
                 let limit = self.timeout(at.0, step);

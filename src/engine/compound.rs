@@ -7,10 +7,9 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::Program;
-use super::dispatcher::{Dispatcher, NodeRef, Scope};
+use super::dispatcher::{Dispatcher, NodeRef};
 use super::failure::StepError;
 use super::frame::{Ending, FrameId, Owner, Role};
-use super::policy::Effective;
 use super::settle::End;
 use crate::eval::EvalError;
 use crate::sema::{BlockId, Call, Each, Repeat, StepKind};
@@ -62,12 +61,13 @@ impl Dispatcher<'_> {
             Err(error) => return self.step_failed(at, error),
         };
         let outer = self.frames[at.0].scope;
-        let policy = Effective::new(&called.plan.policy, &self.context.defaults);
-        if let Some(deadline) = policy.deadline {
+        let scope = match self.open_scope(&called, Some(outer)) {
+            Ok(scope) => scope,
+            Err(error) => return self.step_failed(at, Arc::new(error)),
+        };
+        if let Some(deadline) = self.scopes[scope].policy.deadline {
             self.after(deadline, super::dispatcher::Timer::Deadline);
         }
-        self.scopes.push(Scope { program: called.clone(), policy, outer: Some(outer), in_use: 0 });
-        let scope = self.scopes.len() - 1;
         if self.too_many_steps(&called, BlockId(0), scope) {
             return;
         }

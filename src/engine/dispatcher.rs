@@ -22,7 +22,8 @@ use crate::graph::BlockGraph;
 use crate::protocol::{RunState, StepState};
 use crate::sema::expr::Code;
 use crate::sema::{Block, BlockId, Node};
-use crate::types::{Budget, ErrorClass};
+use crate::tools::{Catalog, Permissions};
+use crate::types::{Budget, Denied, ErrorClass};
 use crate::value::Value;
 
 /// How many ready nodes are taken before timers, answers and the stop are looked at.
@@ -64,6 +65,9 @@ pub(super) struct Dispatcher<'a> {
 pub(super) struct Scope {
     pub program: Arc<Program>,
     pub policy: Effective,
+    /// The tools, reaching what this plan may reach.
+    pub tools: Arc<Catalog>,
+    pub permissions: Arc<Permissions>,
     /// The plan instance that called it.
     pub outer: Option<usize>,
     /// Attempts in flight.
@@ -82,14 +86,13 @@ pub(super) enum Timer {
 }
 
 impl<'a> Dispatcher<'a> {
-    pub(super) fn new(program: &Arc<Program>, context: Context<'a>) -> Self {
+    pub(super) fn new(context: Context<'a>) -> Self {
         // As many messages as attempts in flight can be under way, and `concurrency` bounds those.
         let (sender, inbox) = mpsc::unbounded_channel();
-        let policy = Effective::new(&program.plan.policy, &context.defaults);
         let begun_at = context.host.now();
         Self {
             context,
-            scopes: vec![Scope { program: program.clone(), policy, outer: None, in_use: 0 }],
+            scopes: Vec::new(),
             frames: Vec::new(),
             ready: BinaryHeap::new(),
             ended: Vec::new(),
@@ -111,8 +114,8 @@ impl<'a> Dispatcher<'a> {
         }
     }
 
-    pub(super) async fn run(mut self, inputs: &BTreeMap<Arc<str>, Value>) -> Outcome {
-        self.begin(inputs);
+    pub(super) async fn run(mut self, program: &Arc<Program>, inputs: &BTreeMap<Arc<str>, Value>) -> Outcome {
+        self.begin(program, inputs);
         let cancel = self.context.cancel.clone();
         while !self.finished {
             self.work();
@@ -153,8 +156,8 @@ impl<'a> Dispatcher<'a> {
         }
     }
 
-    fn begin(&mut self, inputs: &BTreeMap<Arc<str>, Value>) {
-        let program = self.scopes[0].program.clone();
+    fn begin(&mut self, program: &Arc<Program>, inputs: &BTreeMap<Arc<str>, Value>) {
+        let refused = self.open_scope(program, None).err();
         let steps = program.plan.body().nodes.iter().filter(|node| node.step().is_some()).count();
         let run = self.context.run_id.clone();
         self.emit(EventKind::RunStarted { run: &run, plan: &program.plan.name, steps });
@@ -162,10 +165,42 @@ impl<'a> Dispatcher<'a> {
             self.after(deadline, Timer::Deadline);
         }
         let root = self.open_frame(0, BlockId(0), None, None, "".into());
-        let missing = self.bind_inputs(root, inputs);
+        let missing = refused.or_else(|| self.bind_inputs(root, inputs));
         self.start_frame(root);
         if let Some(error) = missing {
             self.end_frame(root, &Ending::Failed(Arc::new(error)));
+        }
+    }
+
+    /// Opens a plan instance: its settings, and its tools within what its caller may reach.
+    pub(super) fn open_scope(&mut self, program: &Arc<Program>, outer: Option<usize>) -> Result<usize, StepError> {
+        let plan = &program.plan;
+        let host = &*self.context.host;
+        let own = plan.allow.as_ref().map(|grant| Permissions::new(grant, &self.context.root, host)).transpose();
+        let (own, refused) = match own {
+            Ok(own) => (own, None),
+            Err(error) => (None, Some(error)),
+        };
+        let limit = match outer {
+            Some(outer) => Some((*self.scopes[outer].permissions).clone()),
+            None => self.context.limit.clone(),
+        };
+        let inherited = outer.filter(|_| own.is_none());
+        let permissions = match (own, limit) {
+            (Some(own), Some(limit)) => own.within(&limit),
+            (Some(only), None) | (None, Some(only)) => only,
+            (None, None) => Permissions::none(),
+        };
+        let permissions = Arc::new(permissions);
+        let tools = match inherited {
+            Some(outer) => self.scopes[outer].tools.clone(),
+            None => Arc::new(self.context.tools.with_permissions(&permissions)),
+        };
+        let policy = Effective::new(&plan.policy, &self.context.defaults);
+        self.scopes.push(Scope { program: program.clone(), policy, tools, permissions, outer, in_use: 0 });
+        match refused {
+            Some(error) => Err(StepError::new(ErrorClass::Denied(Denied::Policy), error.to_string(), &"".into())),
+            None => Ok(self.scopes.len() - 1),
         }
     }
 

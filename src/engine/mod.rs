@@ -14,6 +14,7 @@ mod settle;
 mod step;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
@@ -26,7 +27,7 @@ pub use policy::Defaults;
 use crate::graph::{self, Graph};
 use crate::host::Host;
 use crate::sema::Plan;
-use crate::tools::Transport;
+use crate::tools::{Catalog, Permissions};
 use crate::value::Value;
 
 /// A checked plan with its graph, and those that it calls.
@@ -52,16 +53,15 @@ impl Program {
     }
 }
 
-/// Where calls go.
-pub trait Toolbox: Send + Sync {
-    /// The transport of a tool.
-    fn transport(&self, namespace: &str, name: &str) -> Option<&dyn Transport>;
-}
-
 /// What a run needs beside its plan.
 pub struct Context<'a> {
-    pub host: &'a dyn Host,
-    pub tools: &'a dyn Toolbox,
+    pub host: Arc<dyn Host>,
+    /// Every tool that the plan calls; the built-in ones get their permissions from the plan.
+    pub tools: Arc<Catalog>,
+    /// The limit of what plans may reach: the project's; `None` where it sets none.
+    pub limit: Option<Permissions>,
+    /// Where relative paths in permissions begin.
+    pub root: PathBuf,
     /// Decides idempotency keys and jitter.
     pub run_id: String,
     pub defaults: Defaults,
@@ -72,5 +72,5 @@ pub struct Context<'a> {
 
 /// Runs a plan to its end. The inputs have been checked against its parameters.
 pub async fn run(program: &Arc<Program>, inputs: &BTreeMap<Arc<str>, Value>, context: Context<'_>) -> Outcome {
-    dispatcher::Dispatcher::new(program, context).run(inputs).await
+    dispatcher::Dispatcher::new(context).run(program, inputs).await
 }

@@ -57,7 +57,7 @@ impl Machine<'_> {
             MacroKind::Exists => Value::Bool(false),
             MacroKind::ExistsOne => Value::Bool(progress.hits == 1),
             MacroKind::Map | MacroKind::Filter | MacroKind::TransformList => Value::from(progress.elements),
-            MacroKind::TransformMap => Value::from(progress.entries),
+            MacroKind::TransformMap | MacroKind::TransformMapEntry => Value::from(progress.entries),
         })
     }
 
@@ -111,11 +111,15 @@ impl Machine<'_> {
                     progress.entries.insert(key, value);
                 }
             }
+            MacroKind::TransformMapEntry => {
+                let value = self.node(&comprehension.body)?;
+                collect(value, comprehension.body.span, &mut progress.entries)?;
+            }
         }
         Ok(None)
     }
 
-    fn set(&mut self, register: u16, value: Value) {
+    pub(super) fn set(&mut self, register: u16, value: Value) {
         if let Some(slot) = self.registers.get_mut(usize::from(register)) {
             *slot = value;
         }
@@ -127,4 +131,18 @@ impl Machine<'_> {
             other => Err(not_a_bool("a macro", &other, node.span)),
         }
     }
+}
+
+/// Adds the entries of a map to those so far.
+fn collect(value: Value, span: Span, entries: &mut Map) -> Result<(), EvalError> {
+    let Value::Map(own) = value else {
+        let message = format!("no such overload: an entry is a map, not {}", value.kind_name());
+        return Err(EvalError::new(FailureKind::NoOverload, message, span));
+    };
+    for (key, value) in own.iter() {
+        if entries.insert(key.clone(), value.clone()).is_some() {
+            return Err(EvalError::new(FailureKind::DuplicateKey, format!("repeated key: `{key}`"), span));
+        }
+    }
+    Ok(())
 }

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use super::path::Absence;
 use super::{Environment, EvalError};
 use crate::builtins::operators::{self, Arithmetic};
 use crate::builtins::{Failure, FailureKind, Function};
@@ -12,8 +13,8 @@ use crate::value::{Key, Map, Value};
 /// How deep a produced value may nest, so that nothing that walks values meets the end of the stack.
 const MAX_DEPTH: usize = 256;
 
-/// The most arguments that any function takes, receiver included.
-const MAX_ARGUMENTS: usize = 6;
+/// So many arguments, receiver included, are passed without an allocation.
+const STACKED_ARGUMENTS: usize = 4;
 
 /// One evaluation.
 pub(super) struct Machine<'a> {
@@ -54,7 +55,7 @@ impl<'a> Machine<'a> {
             Op::Map(entries) => self.map(entries, node.span),
             Op::Path { base, links } => {
                 let base = self.node(base)?;
-                self.path(base, links, false)
+                self.path(base, links, Absence::Fails)
             }
             Op::Not(operand) => match self.node(operand)? {
                 Value::Bool(truth) => Ok(Value::Bool(!truth)),
@@ -87,7 +88,11 @@ impl<'a> Machine<'a> {
                 other => Err(EvalError::at(node.span)(no_method("matches", &other))),
             },
             Op::Has(path) => self.has(path),
-            Op::Macro(comprehension) => self.comprehension(Value::Null, comprehension, node.span),
+            Op::Let { register, value, body } => {
+                let value = self.node(value)?;
+                self.set(*register, value);
+                self.node(body)
+            }
             Op::Is { place, test } => Ok(Value::Bool(test.holds(self.environment.state(*place)))),
             Op::Winner(place) => Ok(self.environment.winner(*place).map_or(Value::Null, Value::String)),
             Op::Fail(message) => Err(EvalError::new(FailureKind::Unknown, message.clone(), node.span)),
@@ -137,14 +142,25 @@ impl<'a> Machine<'a> {
         arguments: &[Node],
         span: Span,
     ) -> Outcome {
-        let mut values = [const { Value::Null }; MAX_ARGUMENTS];
+        let receiver = receiver.into_iter();
+        if arguments.len() >= STACKED_ARGUMENTS {
+            let mut values: Vec<Value> = receiver.collect();
+            for argument in arguments {
+                values.push(self.node(argument)?);
+            }
+            return self.apply(function, &values, span);
+        }
+        let mut values = [const { Value::Null }; STACKED_ARGUMENTS];
         let mut count = 0;
-        let given = receiver.map(Ok).into_iter();
+        let given = receiver.map(Ok);
         for (slot, value) in values.iter_mut().zip(given.chain(arguments.iter().map(|argument| self.node(argument)))) {
             *slot = value?;
             count += 1;
         }
-        let values = values.get(..count).unwrap_or(&[]);
+        self.apply(function, values.get(..count).unwrap_or(&[]), span)
+    }
+
+    fn apply(&mut self, function: &'static Function, values: &[Value], span: Span) -> Outcome {
         for value in values {
             // What a function reads is work as well as what it makes.
             self.charge_for(value, span)?;

@@ -3,6 +3,7 @@
 mod comprehension;
 mod machine;
 mod path;
+mod text;
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,6 +15,8 @@ use crate::sema::expr::Code;
 use crate::source::Span;
 use crate::types::{ErrorClass, Validation};
 use crate::value::Value;
+
+pub use text::{TextError, eval_text};
 
 /// What an expression may ask of the run around it.
 pub trait Environment {

@@ -7,16 +7,28 @@ use crate::sema::expr::{Link, LinkOp, Node, Op};
 use crate::source::Span;
 use crate::value::{Key, Map, Value};
 
+/// What is done about something that is not there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Absence {
+    Fails,
+    /// A null that is read through makes the path null; what is missing fails.
+    Null,
+    /// Every absence makes the path null.
+    Lenient,
+}
+
 /// What is at the end of one link.
 enum Found {
     Value(Value),
-    /// Nothing is there: a null before it, a missing key, an index beyond the end.
-    Absent(EvalError),
+    /// The value before the link is null.
+    Null(EvalError),
+    /// There is no such key, or the index is beyond the end.
+    Missing(EvalError),
 }
 
 impl Machine<'_> {
-    /// Follows links from a value. `lenient` reads every absence as null.
-    pub(super) fn path(&mut self, base: Value, links: &[Link], lenient: bool) -> Outcome {
+    /// Follows links from a value.
+    pub(super) fn path(&mut self, base: Value, links: &[Link], absence: Absence) -> Outcome {
         let mut value = base;
         for link in links {
             self.charge(1, link.span)?;
@@ -25,8 +37,9 @@ impl Machine<'_> {
             }
             value = match self.link(value, link)? {
                 Found::Value(value) => value,
-                Found::Absent(_) if lenient => return Ok(Value::Null),
-                Found::Absent(error) => return Err(error),
+                Found::Null(_) if absence != Absence::Fails => return Ok(Value::Null),
+                Found::Missing(_) if absence == Absence::Lenient => return Ok(Value::Null),
+                Found::Null(error) | Found::Missing(error) => return Err(error),
             };
         }
         Ok(value)
@@ -37,7 +50,7 @@ impl Machine<'_> {
         match &node.op {
             Op::Path { base, links } => {
                 let base = self.lenient(base)?;
-                self.path(base, links, true)
+                self.path(base, links, Absence::Lenient)
             }
             _ => self.node(node),
         }
@@ -50,14 +63,14 @@ impl Machine<'_> {
         };
         let Some((last, before)) = links.split_last() else { return Ok(Value::Bool(false)) };
         let base = self.node(base)?;
-        let holder = self.path(base, before, false)?;
+        let holder = self.path(base, before, Absence::Null)?;
         if holder.is_null() {
             return Ok(Value::Bool(false));
         }
         let optional = matches!(&last.op, LinkOp::Field { optional: true, .. });
         match self.link(holder, last)? {
             Found::Value(value) => Ok(Value::Bool(!(optional && value.is_null()))),
-            Found::Absent(_) => Ok(Value::Bool(false)),
+            Found::Null(_) | Found::Missing(_) => Ok(Value::Bool(false)),
         }
     }
 
@@ -89,9 +102,9 @@ fn field(value: &Value, key: &Key, optional: bool, span: Span) -> Result<Found, 
         Value::Map(entries) => Ok(match entries.get(key) {
             Some(value) => Found::Value(value.clone()),
             None if optional => Found::Value(Value::Null),
-            None => Found::Absent(no_such_key(&key.to_string(), entries, span)),
+            None => Found::Missing(no_such_key(&key.to_string(), entries, span)),
         }),
-        Value::Null => Ok(Found::Absent(null_before(span))),
+        Value::Null => Ok(Found::Null(null_before(span))),
         other => {
             let message = format!("no such overload: {} has no field `{key}`", other.kind_name());
             Err(EvalError::new(FailureKind::NoOverload, message, span))
@@ -104,7 +117,7 @@ fn element(value: &Value, index: &Value, span: Span) -> Result<Found, EvalError>
         Value::Map(entries) => {
             let found = Key::sought(index).and_then(|key| entries.get(&key));
             Ok(found.map_or_else(
-                || Found::Absent(no_such_key(&index.preview(60), entries, span)),
+                || Found::Missing(no_such_key(&index.preview(60), entries, span)),
                 |value| Found::Value(value.clone()),
             ))
         }
@@ -117,12 +130,12 @@ fn element(value: &Value, index: &Value, span: Span) -> Result<Found, EvalError>
             Ok(found.map_or_else(
                 || {
                     let message = format!("index out of range: {position} of a list of {}", elements.len());
-                    Found::Absent(EvalError::new(FailureKind::IndexOutOfRange, message, span))
+                    Found::Missing(EvalError::new(FailureKind::IndexOutOfRange, message, span))
                 },
                 |value| Found::Value(value.clone()),
             ))
         }
-        Value::Null => Ok(Found::Absent(null_before(span))),
+        Value::Null => Ok(Found::Null(null_before(span))),
         other => {
             let message = format!("no such overload: {} has no elements", other.kind_name());
             Err(EvalError::new(FailureKind::NoOverload, message, span))

@@ -15,6 +15,7 @@ use super::tools::Tools;
 use crate::diag::{Diagnostic, Edit, codes};
 use crate::source::{SourceFile, Span};
 use crate::syntax::{self, ast};
+use crate::tools::Grant;
 use crate::types::{Effect, Parameter, Signature, Type};
 
 /// What a name behind `use` leads to.
@@ -323,7 +324,7 @@ impl PlanChecker<'_> {
     }
 
     /// The settings at the head of a plan; a second one of a kind is reported.
-    fn head(&mut self, body: &ast::Block) -> (Policy, super::plan::Allow) {
+    fn head(&mut self, body: &ast::Block) -> (Policy, Option<Grant>) {
         let (mut policy, mut allow) = (None, None);
         for statement in &body.statements {
             let repeated = match &statement.kind {
@@ -337,7 +338,7 @@ impl PlanChecker<'_> {
                 self.diagnostics.push(diagnostic.help("join them into one"));
             }
         }
-        (policy.unwrap_or_default(), allow.unwrap_or_default())
+        (policy.unwrap_or_default(), allow)
     }
 
     fn replies_always(&mut self, plan: &ast::Plan, always: bool) {

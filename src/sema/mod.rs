@@ -19,7 +19,7 @@ mod waiting;
 
 pub use file::{CheckedFile, Files, check_file};
 pub use plan::{
-    Allow, Block, BlockId, Call, Each, Failing, GuardAtom, Jitter, Node, NodeId, NodeKind, OnFailure, Plan, PlanParameter,
+    Block, BlockId, Call, Each, Failing, GuardAtom, Jitter, Node, NodeId, NodeKind, OnFailure, Plan, PlanParameter,
     Policy, Recover, Repeat, Retry, Step, StepKind, Target, Touch, Until,
 };
 pub use scope::{Atom, Binding, Lookup, NameKind, Place, Scope};

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::expr::{Code, Matcher};
 use crate::source::Span;
+use crate::tools::Grant;
 use crate::types::{Effect, ErrorClass, ErrorPattern, Signature, Type};
 
 /// A plan that may run.
@@ -21,7 +22,8 @@ pub struct Plan {
     /// Declared, or the union of all replies; null where there is none.
     pub returns: Type,
     pub policy: Policy,
-    pub allow: Allow,
+    /// What its calls may reach; `None` where it says nothing.
+    pub allow: Option<Grant>,
     /// The first is the body; at least one.
     pub blocks: Vec<Block>,
     /// The highest class of its steps.
@@ -242,16 +244,6 @@ pub struct Policy {
     pub max_steps: Option<u64>,
     /// In bytes.
     pub max_result: Option<u64>,
-}
-
-/// `allow { … }`: what the calls of this plan may reach; `None` where nothing is said.
-#[derive(Clone, Debug, Default)]
-pub struct Allow {
-    pub net: Option<Vec<String>>,
-    pub read: Option<Vec<String>>,
-    pub write: Option<Vec<String>>,
-    pub run: Option<Vec<String>>,
-    pub env: Option<Vec<String>>,
 }
 
 impl Plan {

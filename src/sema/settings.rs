@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use super::checker::PlanChecker;
 use super::finding::{listed, unknown};
-use super::plan::{Allow, Jitter, OnFailure, Policy, Retry};
+use super::plan::{Jitter, OnFailure, Policy, Retry};
 use crate::diag::{Diagnostic, codes};
 use crate::source::Span;
 use crate::syntax::ast;
+use crate::tools::Grant;
 
 const POLICY: &[&str] = &[
     "retry", "timeout", "deadline", "concurrency", "on_failure", "budget", "verify", "max_steps", "max_firings", "max_result",
@@ -70,15 +71,15 @@ impl PlanChecker<'_> {
     }
 
     /// `allow { … }`
-    pub(super) fn allow(&mut self, settings: &ast::Expr) -> Allow {
-        let mut allow = Allow::default();
+    pub(super) fn allow(&mut self, settings: &ast::Expr) -> Grant {
+        let mut allow = Grant::default();
         for (name, value) in self.entries(settings, "allow", ALLOW) {
             match &*name.text {
-                "net" => allow.net = Some(self.texts(value, "net")),
-                "read" => allow.read = Some(self.texts(value, "read")),
-                "write" => allow.write = Some(self.texts(value, "write")),
-                "run" => allow.run = Some(self.texts(value, "run")),
-                "env" => allow.env = Some(self.texts(value, "env")),
+                "net" => allow.net = self.texts(value, "net"),
+                "read" => allow.read = self.texts(value, "read"),
+                "write" => allow.write = self.texts(value, "write"),
+                "run" => allow.run = self.texts(value, "run"),
+                "env" => allow.env = self.texts(value, "env"),
                 "tools" | "agents" => {
                     self.dotted_names(value, &name.text);
                     self.mark_not_yet(value.span, "permissions for agents");

@@ -96,7 +96,12 @@ pub enum Op {
     },
     /// Whether the last link of the path is there.
     Has(Box<Node>),
-    Macro(Box<Comprehension>),
+    /// `cel.bind(x, value, body)`
+    Let {
+        register: u16,
+        value: Box<Node>,
+        body: Box<Node>,
+    },
     Is {
         place: Place,
         test: StateTest,
@@ -187,6 +192,8 @@ pub enum MacroKind {
     Filter,
     TransformList,
     TransformMap,
+    /// Every body is a map, whose entries are collected.
+    TransformMapEntry,
 }
 
 /// What `x is …` asks.

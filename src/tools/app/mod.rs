@@ -1,6 +1,11 @@
 //! App files: systems with tools of their own, called over HTTP.
 
+mod load;
+pub(crate) mod section;
+mod tool;
 mod transport;
+pub(crate) mod variables;
+pub mod yaml;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,6 +13,7 @@ use std::time::Duration;
 
 use crate::types::{ErrorClass, Signature};
 
+pub use load::{Findings, Loaded, app_files, is_app_file, load_apps, read_app};
 pub use transport::AppTransport;
 
 /// One app file: a namespace of tools behind HTTP endpoints.

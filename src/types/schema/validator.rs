@@ -96,6 +96,13 @@ fn schema_error(error: &ValidationError<'_>) -> SchemaError {
         Kind::Referencing(_) => {
             format!("the schema{place} refers to what is not in this document: {}", short(&error.to_string()))
         }
+        _ if place.ends_with("/type") => {
+            let types = "array, boolean, integer, null, number, object and string";
+            format!(
+                "the schema{place} is wrong: {} is no type; the types are {types}",
+                short(&error.instance().to_string())
+            )
+        }
         _ => format!("the schema{place} is wrong: it {}", sentence(error)),
     })
 }
