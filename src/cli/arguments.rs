@@ -19,8 +19,7 @@ const RUN_EXAMPLES: &str = "\
 Examples:
   planrun run onboarding.plan -i name='Will Zhang' -i department=engineering
   planrun run onboarding.plan --input input.json --format json
-  planrun run onboarding.plan --mock        app tools answer from their `mock:` sections
-  planrun run onboarding.plan --dry-run     what would be called, with which effects";
+  planrun run onboarding.plan --mock        app tools answer from their `mock:` sections";
 
 /// Evaluate one expression.
 #[derive(Debug, Args)]
@@ -71,9 +70,9 @@ pub struct RunArguments {
     /// All inputs as a JSON object; `-` is standard input.
     #[arg(long, value_name = "FILE|-")]
     pub input: Option<PathBuf>,
-    /// Show the resolved arguments and effects, and do nothing.
-    #[arg(long)]
-    pub dry_run: bool,
+    /// The run's identifier: it decides idempotency keys and jitter.
+    #[arg(long, value_name = "ID")]
+    pub run_id: Option<String>,
     /// Answer app tools from their `mock:` sections, over loopback.
     #[arg(long)]
     pub mock: bool,

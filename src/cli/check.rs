@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use rayon::prelude::*;
 
 use super::plan_files::{self, Loaded, PlanFile};
+use super::workspace::Workspace;
 use super::{Exit, Failure, Terminal};
 use crate::diag::render::{FileReport, Summary, human, json, short};
 use crate::diag::{Diagnostic, Severities};
@@ -90,8 +91,9 @@ pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) ->
 }
 
 /// The findings of one plan.
-fn diagnose(_source: &SourceFile, _project: Option<&Path>) -> Vec<Diagnostic> {
-    Vec::new()
+fn diagnose(source: &SourceFile, project: Option<&Path>) -> Result<Vec<Diagnostic>, String> {
+    let workspace = Workspace::open(Path::new(source.name()), project).map_err(|failure| failure.to_string())?;
+    Ok(workspace.check(source).diagnostics)
 }
 
 /// Checks all files at the same time; the results have the order of the files.
@@ -106,7 +108,7 @@ fn check_all(
         let mut report = match plan_files::load(file)? {
             Loaded::Broken(report) => report,
             Loaded::Text(source) => {
-                let diagnostics = diagnose(&source, project);
+                let diagnostics = diagnose(&source, project)?;
                 FileReport::new(source, diagnostics)
             }
         };

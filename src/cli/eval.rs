@@ -3,6 +3,8 @@
 use indexmap::IndexMap;
 use serde_json::{Value as Json, json};
 
+use super::arguments::EvalArguments;
+use super::{Exit, Failure, Terminal};
 use crate::eval::eval_text;
 use crate::value::Value;
 
@@ -13,6 +15,20 @@ pub struct Answer {
     pub text: String,
     /// Whether there is a value. Without one the exit code is 1.
     pub is_value: bool,
+}
+
+/// Evaluates the expression of a command line.
+///
+/// # Errors
+/// When the bindings cannot be read or are not what they must be.
+pub fn command(arguments: &EvalArguments, terminal: Terminal) -> Result<Exit, Failure> {
+    let bindings = arguments.bindings.as_ref().map(|path| {
+        std::fs::read_to_string(path)
+            .map_err(|error| Failure::Environment(format!("cannot read `{}`: {error}", path.display())))
+    });
+    let answer = run(&arguments.expression, bindings.transpose()?.as_deref(), arguments.typed).map_err(Failure::Usage)?;
+    terminal.print(&format!("{}\n", answer.text))?;
+    Ok(if answer.is_value { Exit::Fine } else { Exit::Findings })
 }
 
 /// Evaluates an expression over a JSON object of bindings; `typed` means typed JSON in and out.

@@ -1,10 +1,12 @@
 //! `planrun graph`: the plan as a picture, or as data for programs that draw.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use super::Failure;
+use super::workspace::Workspace;
+use super::{Exit, Failure, Terminal};
+use crate::graph;
 use crate::graph::draw::{Drawing, dot, json, mermaid, svg};
 
 const EXAMPLES: &str = "\
@@ -39,6 +41,20 @@ pub enum Format {
     Svg,
     /// Nodes and edges as data.
     Json,
+}
+
+/// Draws a plan.
+///
+/// # Errors
+/// When the plan cannot be had, or is too large for a picture.
+pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) -> Result<Exit, Failure> {
+    let workspace = Workspace::open(&arguments.file, project)?;
+    let Some(checked) = workspace.plan(&arguments.file, arguments.plan.as_deref(), terminal)? else {
+        return Ok(Exit::Findings);
+    };
+    let drawing = graph::drawing(&checked.plan, &graph::build(&checked.plan));
+    terminal.print(&text(&drawing, arguments.format)?)?;
+    Ok(Exit::Fine)
 }
 
 /// The drawing as text of this format.

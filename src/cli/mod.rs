@@ -2,14 +2,16 @@
 
 pub mod arguments;
 pub mod check;
-mod eval;
+pub mod eval;
 mod exit;
 pub mod explain;
 pub mod graph;
 mod page;
 mod plan_files;
 pub mod progress;
+pub mod run;
 mod terminal;
+pub mod workspace;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -59,7 +61,10 @@ pub struct Global {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Check(check::Arguments),
+    Eval(arguments::EvalArguments),
     Explain(explain::Arguments),
+    Graph(graph::Arguments),
+    Run(arguments::RunArguments),
 }
 
 /// Does what the command line of this process asks for.
@@ -84,6 +89,9 @@ pub fn main() -> ExitCode {
 fn dispatch(line: &CommandLine, terminal: Terminal) -> Result<Exit, Failure> {
     match &line.command {
         Command::Check(arguments) => check::run(arguments, line.global.project.as_deref(), terminal),
+        Command::Eval(arguments) => eval::command(arguments, terminal),
         Command::Explain(arguments) => explain::run(arguments, terminal),
+        Command::Graph(arguments) => graph::run(arguments, line.global.project.as_deref(), terminal),
+        Command::Run(arguments) => run::run(arguments, line.global.project.as_deref(), terminal),
     }
 }

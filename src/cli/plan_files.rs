@@ -87,6 +87,12 @@ pub fn load(file: &PlanFile) -> Result<Loaded, String> {
 }
 
 impl PlanFile {
+    /// The file at a path, or standard input for `-`.
+    #[must_use]
+    pub fn of(path: &Path) -> Self {
+        if path.as_os_str() == STDIN { Self::Stdin } else { Self::Path(tidy(path)) }
+    }
+
     /// The name that reports show, with `/` between folders.
     #[must_use]
     pub fn name(&self) -> String {

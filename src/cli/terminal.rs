@@ -66,6 +66,14 @@ impl Terminal {
         }
     }
 
+    /// Tells findings beside the results; they are not silenced, and they bring their own colours.
+    pub fn say_plainly(&self, text: &str) {
+        let choice = if self.color_messages { ColorChoice::AlwaysAnsi } else { ColorChoice::Never };
+        let mut stderr = AutoStream::new(io::stderr().lock(), choice);
+        // Where nobody can read it, nobody can be told.
+        let _ = stderr.write_all(text.as_bytes());
+    }
+
     /// Tells what did not work.
     pub fn complain(&self, text: &str) {
         let text = visible_text(text);

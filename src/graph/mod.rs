@@ -3,12 +3,14 @@
 mod build;
 pub mod draw;
 mod order;
+mod picture;
 
 use std::sync::Arc;
 
 use petgraph::graph::{DiGraph, NodeIndex};
 
 pub use build::build;
+pub use picture::drawing;
 
 /// The graphs of a plan's blocks, by the number of the block, and those of the plans that it calls.
 ///

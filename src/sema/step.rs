@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::block::{arc, block_type};
 use super::checker::{BlockKind, OpenBlock, PlanChecker};
-use super::expr::{Checker, Code, Expectation};
+use super::expr::{Code, Expectation};
 use super::plan::{BlockId, Each, NodeKind, Repeat, Step, StepKind, Touch};
 use super::scope::{NameKind, Place};
 use crate::diag::{Diagnostic, codes};
@@ -229,11 +229,8 @@ impl PlanChecker<'_> {
 
     fn match_arms(&mut self, subject: &ast::Expr, arms: &[ast::Arm]) -> CheckedBody {
         let subject_code = self.value(subject);
-        let patterns = arms.iter().map(|arm| &arm.pattern).collect::<Vec<_>>();
-        let span = subject.span;
-        let close = arms.last().map(|arm| arm.span.end);
-        let patterns =
-            Checker::new(&self.names, self.diagnostics).check_patterns((subject, &subject_code.ty), &patterns, span, close);
+        let patterns = arms.iter().map(|arm| (&arm.pattern, arm.span)).collect::<Vec<_>>();
+        let patterns = self.expressions().check_patterns((subject, &subject_code.ty), &patterns, subject.span);
         let (mut checked, mut types, mut touches, mut effect) = (Vec::new(), Vec::new(), Vec::new(), Effect::Pure);
         for (arm, pattern) in arms.iter().zip(patterns) {
             let before = self.names.assume(pattern.facts);
