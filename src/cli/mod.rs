@@ -6,6 +6,7 @@ pub mod eval;
 mod exit;
 pub mod explain;
 pub mod graph;
+pub mod mock;
 mod page;
 mod plan_files;
 pub mod progress;

@@ -18,6 +18,9 @@ use crate::tools::{CallError, Outcome, Reply, Request, Sent};
 use crate::types::{Budget, Effect, ErrorClass, Signature, Validation};
 use crate::value::Value;
 
+/// How long a transport gets to stop after a timeout, such as a program to die.
+const CLEAN_UP: Duration = Duration::from_secs(2);
+
 /// A call that has begun and not settled.
 pub(super) struct Leaf {
     /// Tells answers and timers of this phase from those of earlier ones.
@@ -148,10 +151,13 @@ impl Dispatcher<'_> {
     ) {
         let sender = self.sender.clone();
         tokio::spawn(async move {
-            let outcome = match tokio::time::timeout(limit, answer).await {
-                Ok(outcome) => outcome,
-                Err(_) => {
+            let mut answer = answer;
+            let outcome = tokio::select! {
+                outcome = &mut answer => outcome,
+                () = tokio::time::sleep(limit) => {
                     cancel.cancel();
+                    // The transport cleans up, and what it still says comes too late.
+                    let _ = tokio::time::timeout(CLEAN_UP, answer).await;
                     Err(timed_out(limit))
                 }
             };

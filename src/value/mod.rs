@@ -3,6 +3,8 @@
 mod construct;
 mod json;
 mod key;
+#[cfg(test)]
+mod laws;
 mod number;
 mod order;
 mod show;

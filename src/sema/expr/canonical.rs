@@ -17,7 +17,7 @@ pub(super) fn canonical(expression: &ast::Expr) -> String {
         ast::ExprKind::Chain { first, rest } => {
             let mut text = operand(first);
             for link in rest {
-                text.push_str(&format!(" {} {}", symbol(link.operator), operand(&link.operand)));
+                text.push_str(&[" ", symbol(link.operator), " ", &operand(&link.operand)].concat());
             }
             text
         }

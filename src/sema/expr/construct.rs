@@ -153,7 +153,7 @@ impl Checker<'_> {
         arms: &[(ast::Expr, ast::Expr)],
         otherwise: &ast::Expr,
         span: Span,
-        check: &mut dyn FnMut(&mut Self, &ast::Expr) -> Typed,
+        result_of: &mut dyn FnMut(&mut Self, &ast::Expr) -> Typed,
     ) -> Typed {
         let facts = self.facts.len();
         let mut nodes = Vec::with_capacity(arms.len());
@@ -161,12 +161,12 @@ impl Checker<'_> {
         for (condition, result) in arms {
             let typed = self.expression(condition);
             self.bool_operand("? :", &typed, condition.span);
-            let result = self.with_facts(narrow::atoms(condition), |checker| check(checker, result));
+            let result = self.with_facts(narrow::atoms(condition), |checker| result_of(checker, result));
             self.facts.extend(narrow::negated_atoms(condition));
             types.push(result.ty);
             nodes.push((typed.node, result.node));
         }
-        let last = check(self, otherwise);
+        let last = result_of(self, otherwise);
         self.facts.truncate(facts);
         types.push(last.ty);
         Typed::new(Op::Conditional { arms: nodes, otherwise: Box::new(last.node) }, Type::union(types), span)
@@ -182,7 +182,7 @@ impl Checker<'_> {
         subject: &ast::Expr,
         arms: &[ast::MatchArm],
         span: Span,
-        check: &mut dyn FnMut(&mut Self, &ast::Expr) -> Typed,
+        result_of: &mut dyn FnMut(&mut Self, &ast::Expr) -> Typed,
     ) -> Typed {
         let typed = self.expression(subject);
         let patterns: Vec<(&ast::Pattern, Span)> = arms.iter().map(|arm| (&arm.pattern, arm.span)).collect();
@@ -193,7 +193,7 @@ impl Checker<'_> {
         let mut types = Vec::with_capacity(arms.len());
         for (arm, pattern) in arms.iter().zip(checked) {
             self.narrowed.push((text.clone(), pattern.subject));
-            let result = self.with_facts(pattern.facts, |checker| check(checker, &arm.value));
+            let result = self.with_facts(pattern.facts, |checker| result_of(checker, &arm.value));
             self.narrowed.pop();
             types.push(result.ty);
             nodes.push((pattern.matcher, result.node));

@@ -38,7 +38,9 @@ fn collect(condition: &ast::Expr, negated: bool, atoms: &mut Vec<Atom>) {
             Some(ast::BinaryOp::NotEqual) if rest.len() == 1 => {
                 let mut positive = condition.clone();
                 if let ast::ExprKind::Chain { rest, .. } = &mut positive.kind {
-                    rest.iter_mut().for_each(|link| link.operator = ast::BinaryOp::Equal);
+                    for link in rest {
+                        link.operator = ast::BinaryOp::Equal;
+                    }
                 }
                 atoms.push(atom(&positive, !negated));
             }

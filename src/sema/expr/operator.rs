@@ -73,6 +73,8 @@ impl Checker<'_> {
     fn computed(&mut self, first: &ast::Expr, rest: &[ast::ChainLink], span: Span) -> Typed {
         let mut left = self.expression(first);
         let mut left_span = first.span;
+        // The first operand, once it is no longer the whole left side.
+        let mut start = None;
         let mut links = Vec::with_capacity(rest.len());
         for link in rest {
             let right = self.expression(&link.operand);
@@ -80,19 +82,23 @@ impl Checker<'_> {
             let ty = self.operation(operator, (&left, left_span), (&right, link.operand.span), link.operator_span);
             left_span = first.span.to(link.operand.span);
             let folded = if links.is_empty() { folded(operator, &left.node, &right.node) } else { None };
-            match folded {
-                Some(value) => left = Typed::new(Op::Constant(value), ty, left_span),
-                None => {
-                    left.ty = ty;
-                    links.push((operator, right.node));
-                }
+            let op = folded.map(Op::Constant);
+            if op.is_none() {
+                links.push((operator, right.node));
+            }
+            let so_far = Typed::new(op.unwrap_or_else(|| Op::Fail("a part of a chain".into())), ty, left_span);
+            let before = std::mem::replace(&mut left, so_far);
+            if links.len() == 1 {
+                start.get_or_insert(before.node);
             }
         }
-        if links.is_empty() {
-            left.node.span = span;
-            return left;
+        match start {
+            Some(first) => Typed::new(Op::Chain { first: Box::new(first), rest: links }, left.ty, span),
+            None => {
+                left.node.span = span;
+                left
+            }
         }
-        Typed::new(Op::Chain { first: Box::new(left.node), rest: links }, left.ty, span)
     }
 
     /// The type of one operation, with what is wrong about it reported.
@@ -120,13 +126,11 @@ impl Checker<'_> {
             Operator::Add | Operator::Subtract | Operator::Multiply | Operator::Divide | Operator::Remainder => {
                 let types = (self.present(left.0, left.1), self.present(right.0, right.1));
                 self.lossy(left, right);
-                match combine::every_pair(&types.0, &types.1, |a, b| combine::arithmetic(operator, a, b)) {
-                    Some(ty) => ty,
-                    None => {
-                        self.report(report::no_binary(operator, &types.0, &types.1, sign));
-                        Type::Invalid
-                    }
+                let result = combine::every_pair(&types.0, &types.1, |a, b| combine::arithmetic(operator, a, b));
+                if result.is_none() {
+                    self.report(report::no_binary(operator, &types.0, &types.1, sign));
                 }
+                result.unwrap_or(Type::Invalid)
             }
         }
     }

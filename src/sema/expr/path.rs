@@ -73,6 +73,7 @@ impl Checker<'_> {
         }
         if safe || walk.absence == Absence::Null {
             walk.skipped = true;
+            walk.ty = walk.ty.without_null();
         } else {
             let place = walk.span_before();
             let path = walk.text(walk.done);
@@ -82,8 +83,8 @@ impl Checker<'_> {
             } else {
                 report::maybe_absent(&path, &walk.ty, place, link, reason)
             });
+            walk.ty = if always { Type::Invalid } else { walk.ty.without_null() };
         }
-        walk.ty = if always { Type::Invalid } else { walk.ty.without_null() };
     }
 
     /// The conditions under which the name that is read through is there.
@@ -131,7 +132,7 @@ impl Checker<'_> {
             ty => match field(ty, &name.text) {
                 FieldLookup::Found { ty, required: true } => (ty, false),
                 FieldLookup::Found { ty, required: false } => (ty.optional(), true),
-                FieldLookup::Any => (self.unknown_as(ty), false),
+                FieldLookup::Any => (unknown_as(ty), false),
                 FieldLookup::Missing => {
                     let available = field_names(ty);
                     self.report(report::unknown_field(name, ty, &walk.text(walk.done), &available));
@@ -159,11 +160,6 @@ impl Checker<'_> {
         if self.is_known(walk.root(), &condition, negated) { Some((ty, false)) } else { Some((ty.optional(), true)) }
     }
 
-    /// What a part of an unknown value is: unknown as well, and silent where a finding has spoken.
-    fn unknown_as(&self, ty: &Type) -> Type {
-        if *ty == Type::Invalid { Type::Invalid } else { Type::Any }
-    }
-
     fn index_link(&mut self, walk: &mut Walk, index: &ast::Expr) -> LinkOp {
         let typed = self.expression(index);
         if let Some(Value::String(text)) = typed.node.constant()
@@ -185,8 +181,7 @@ impl Checker<'_> {
                     }
                     results.push(map.value.clone());
                 }
-                Type::Any | Type::Never => results.push(Type::Any),
-                Type::Invalid => results.push(Type::Invalid),
+                Type::Any | Type::Never | Type::Invalid => results.push(unknown_as(member)),
                 Type::Object(_) | Type::Result(_) | Type::Error if combine::may_equal(&typed.ty, &Type::String) => {
                     results.push(Type::Any);
                 }
@@ -275,6 +270,14 @@ impl Walk<'_> {
             Some(link) => self.base.span.to(link.span),
             None => self.base.span,
         }
+    }
+}
+
+/// What a part of an unknown value is: unknown as well, silent where a finding has spoken, and nothing of nothing.
+fn unknown_as(ty: &Type) -> Type {
+    match ty {
+        Type::Invalid | Type::Never => ty.clone(),
+        _ => Type::Any,
     }
 }
 

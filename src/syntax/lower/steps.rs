@@ -2,7 +2,7 @@
 
 use super::clauses::Attributes;
 use super::statements::Place;
-use super::{Children, DamageKind, Lowering, Node, missing, name, span, trim};
+use super::{Children, DamageKind, Lowering, Node, missing, name, trim};
 use crate::source::Span;
 use crate::syntax::ast::{Arm, ArmBody, Expr, ExprKind, InputField, Name, Step, StepBody, WaitFor};
 use crate::syntax::grammar::quiet::Rule;
@@ -18,13 +18,13 @@ impl Lowering<'_> {
     /// A step whose text could not be read: its name, its clauses, and what its body reports are kept.
     pub(super) fn damaged_step(&mut self, mut parts: Children<'_>, whole: Span) -> Step {
         let word = parts.take(Rule::name);
-        let mut end = word.as_ref().map_or(whole.start + 4, |node| span(node).end);
+        let mut end = word.as_ref().map_or(whole.start + 4, |node| self.span(node).end);
         let name = match word {
             Some(word) => self.variable(Some(word)),
             None => name(None),
         };
         if let Some(junk) = parts.take(Rule::junk_run) {
-            end = span(&junk).end;
+            end = self.span(&junk).end;
         }
         self.damaged(Span { start: whole.start, end }, DamageKind::Statement);
         self.next_block(&mut parts, Place::REPEAT);
@@ -32,7 +32,7 @@ impl Lowering<'_> {
     }
 
     fn step_body(&mut self, node: Node<'_>, step: Span) -> StepBody {
-        let whole = span(&node);
+        let whole = self.span(&node);
         let rule = node.as_rule();
         let mut parts = Children::of(node);
         match rule {
@@ -112,7 +112,7 @@ impl Lowering<'_> {
         let mut arms: Vec<(Name, ArmBody)> = Vec::new();
         let mut sound = true;
         while let Some(node) = parts.next() {
-            let place = span(&node);
+            let place = self.span(&node);
             if node.as_rule() != Rule::race_arm {
                 self.damaged(trim(self.text, place), DamageKind::RaceArm);
                 sound = false;
@@ -135,7 +135,7 @@ impl Lowering<'_> {
         let mut arms = Vec::new();
         let mut sound = true;
         while let Some(node) = parts.next() {
-            let place = span(&node);
+            let place = self.span(&node);
             if node.as_rule() != Rule::step_arm {
                 self.damaged(trim(self.text, place), DamageKind::StepArm);
                 sound = false;
@@ -172,7 +172,7 @@ impl Lowering<'_> {
             let ty = self.next_type(&mut field);
             let (mut default, mut options) = (None, None);
             while let Some(node) = field.next() {
-                let place = span(&node);
+                let place = self.span(&node);
                 let is_default = node.as_rule() == Rule::input_default;
                 let value = self.next_expression(&mut Children::of(node));
                 let (word, slot) = if is_default { ("the default", &mut default) } else { ("`in`", &mut options) };

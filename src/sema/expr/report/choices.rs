@@ -62,7 +62,7 @@ pub(in crate::sema::expr) fn non_exhaustive(cases: &[Type], head: Span, last: Op
             .expected("an arm for every value", format!("none for {}", told.join(", ")))
             .help(format!("add {}", patterns.iter().map(|one| format!("`{one} => …`")).collect::<Vec<_>>().join(", ")));
     let Some(last) = last else { return diagnostic };
-    let arms: String = patterns.iter().map(|pattern| format!(", {pattern} => null")).collect();
+    let arms = patterns.iter().fold(String::new(), |arms, pattern| arms + ", " + pattern + " => null");
     let edit = crate::diag::Edit { span: Span::at(last.end as usize), text: arms };
     diagnostic.unsafe_fix("add the arms", vec![edit])
 }
