@@ -1,1 +1,146 @@
-//! Every plan in `plans/` runs against its app files.
+//! The plans that come along: each checks without a finding, and does what its header says.
+//!
+//! A line `//! try: planrun …` is a command that succeeds, and its reply is a snapshot. A line
+//! `//! fails with CLASS: planrun …` is one that ends with exit code 1 and an error of that class.
+
+use std::path::PathBuf;
+
+use serde_json::Value as Json;
+
+use crate::support::{Output, planrun, root, words};
+
+/// What a plan's header promises.
+struct Promise {
+    plan: String,
+    /// The class that the run fails with; absent where it succeeds.
+    class: Option<String>,
+    command: String,
+}
+
+#[test]
+fn nothing_is_found_in_them() {
+    let output = planrun(["check", "--deny", "warnings", "--format", "short", "plans"]).run();
+    assert_eq!((output.status, output.stdout.as_str()), (0, ""), "{}", output.stderr);
+}
+
+#[test]
+fn each_header_is_true() {
+    let promises = promises();
+    for plan in plans() {
+        let name = plan.file_name().unwrap().to_string_lossy().into_owned();
+        assert!(promises.iter().any(|promise| promise.plan == name), "the header of {name} has no line `//! try: …`");
+    }
+    std::thread::scope(|scope| {
+        for promise in &promises {
+            scope.spawn(|| match &promise.class {
+                None => assert_eq!(execute(promise).status, 0, "{}", promise.command),
+                Some(class) => {
+                    let output = execute(promise);
+                    assert_eq!(output.status, 1, "{}: {}", promise.command, output.stderr);
+                    assert_eq!(output.json()["error"]["class"], class.as_str(), "{}", promise.command);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn replies_are_what_they_were() {
+    let mut replies = Vec::new();
+    for promise in promises().iter().filter(|promise| promise.class.is_none()) {
+        let reply = serde_json::to_string_pretty(&execute(promise).json()["reply"]).unwrap();
+        replies.push(format!("$ {}\n{reply}", promise.command));
+    }
+    insta::assert_snapshot!(replies.join("\n\n"));
+}
+
+#[test]
+fn a_new_employee_is_on_every_system_in_order() {
+    let run = execute(&onboarding()).json();
+    let step = |path: &str| {
+        let found = run["steps"].as_array().unwrap().iter().find(|step| step["path"] == path);
+        found.unwrap_or_else(|| panic!("no step {path}: {run:#}")).clone()
+    };
+    let started = |path: &str| step(path)["started_at"].as_str().unwrap().to_owned();
+    let ended = |path: &str| {
+        let began: jiff::Timestamp = started(path).parse().unwrap();
+        began + jiff::SignedDuration::from_millis(step(path)["duration_ms"].as_i64().unwrap())
+    };
+    let begins = |path: &str| started(path).parse::<jiff::Timestamp>().unwrap();
+    // The reads overlap; effects wait for what they read.
+    for (one, other) in [("known", "stock"), ("stock", "times"), ("known", "times")] {
+        assert!(begins(one) < ended(other) && begins(other) < ended(one), "{one} and {other} do not overlap");
+    }
+    assert!(begins("badge") >= begins("profile") && begins("pc.out") >= begins("pc.request"));
+    // The badge printer is busy once.
+    assert_eq!(step("badge")["attempts"], 2);
+    assert_eq!(step("mails[\"mia@example.com\"].sent")["status"], "completed");
+    assert_eq!(run["reply"]["told"], 2);
+}
+
+#[test]
+fn a_refund_of_unknown_outcome_is_looked_up_and_not_repeated() {
+    let promise = promises().into_iter().find(|promise| promise.command.contains("reason=damaged")).unwrap();
+    let run = execute(&promise).json();
+    let steps = run["steps"].as_array().unwrap();
+    let money = steps.iter().find(|step| step["path"] == "money").unwrap();
+    assert_eq!((&money["attempts"], &money["recovered"]["class"]), (&1.into(), &"unknown_outcome".into()));
+    assert!(steps.iter().any(|step| step["path"] == "money.recover"), "{steps:#?}");
+}
+
+#[test]
+fn below_an_early_reply_everything_is_skipped() {
+    let promise = promises().into_iter().find(|promise| promise.command.contains("#W2000")).unwrap();
+    let run = execute(&promise).json();
+    for path in ["money", "marked", "told"] {
+        let step = run["steps"].as_array().unwrap().iter().find(|step| step["path"] == path).unwrap();
+        assert_eq!((&step["status"], &step["reason"]), (&"skipped".into(), &"replied".into()), "{path}");
+    }
+}
+
+fn onboarding() -> Promise {
+    promises().into_iter().find(|promise| promise.command.contains("Will Zhang")).unwrap()
+}
+
+/// Runs what a header promises, with the outcome as JSON.
+fn execute(promise: &Promise) -> Output {
+    let arguments = words(&promise.command).into_iter().skip(1).chain(["--format".to_owned(), "json".to_owned()]);
+    planrun(arguments).run()
+}
+
+/// The plans in path order.
+fn plans() -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(root().join("plans")).unwrap();
+    let mut plans: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    plans.retain(|path| path.extension().is_some_and(|ending| ending == "plan"));
+    plans.sort();
+    plans
+}
+
+fn promises() -> Vec<Promise> {
+    let mut promises = Vec::new();
+    for path in plans() {
+        let plan = path.file_name().unwrap().to_string_lossy().into_owned();
+        for line in std::fs::read_to_string(&path).unwrap().lines() {
+            let Some(line) = line.strip_prefix("//! ") else { continue };
+            let (class, command) = match (line.strip_prefix("try: "), line.strip_prefix("fails with ")) {
+                (Some(command), _) => (None, command),
+                (None, Some(rest)) => {
+                    let (class, command) = rest.split_once(": ").unwrap();
+                    (Some(class.to_owned()), command)
+                }
+                (None, None) => continue,
+            };
+            promises.push(Promise { plan: plan.clone(), class, command: command.to_owned() });
+        }
+    }
+    promises
+}
+
+#[test]
+fn promises_are_found() {
+    let failing = promises().iter().filter(|promise| promise.class.is_some()).count();
+    assert!(plans().len() >= 10 && promises().len() >= 20 && failing >= 5);
+    assert_eq!(onboarding().class, None::<String>);
+    assert_ne!(Json::Null, execute(&onboarding()).json()["reply"]);
+}
