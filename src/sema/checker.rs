@@ -42,6 +42,8 @@ pub(super) struct PlanChecker<'a> {
     /// What has been read, so that what has not can be told.
     pub read: BTreeSet<Arc<str>>,
     pub lets: Vec<(Arc<str>, Span, Span)>,
+    /// Names that were introduced twice.
+    pub ambiguous: BTreeSet<Arc<str>>,
 }
 
 /// What kind of block statements stand in; it decides what may end them.
@@ -183,6 +185,7 @@ impl PlanChecker<'_> {
 
     /// Introduces a value in the innermost frame.
     pub(super) fn introduce(&mut self, name: &ast::Name, kind: NameKind, ty: Type) -> u32 {
+        let ty = self.seen_type(&name.text, ty);
         self.names.introduce(NewName { name: &name.text, span: name.span, kind, ty, branches: Arc::default() })
     }
 
@@ -190,8 +193,14 @@ impl PlanChecker<'_> {
     pub(super) fn claim(&mut self, what: &str, name: &ast::Name) {
         if let Err(first) = self.names.claim(&name.text, name.span) {
             self.diagnostics.push(super::finding::duplicate_name(what, name, first));
+            self.ambiguous.insert(name.text.clone());
         }
         self.refuse_namespace_name(name);
+    }
+
+    /// The type that readers of a name see: nothing is said of a name that means two things.
+    pub(super) fn seen_type(&self, name: &str, ty: Type) -> Type {
+        if self.ambiguous.contains(name) { Type::Invalid } else { ty }
     }
 
     /// A value may not bear a namespace's name: `a.b(…)` would mean two things.

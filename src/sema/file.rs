@@ -277,6 +277,7 @@ fn check_plan(
         replies: Vec::new(),
         read: BTreeSet::new(),
         lets: Vec::new(),
+        ambiguous: BTreeSet::new(),
     };
     checker.open_block(BlockKind::Plan, None, &plan.body.statements);
     let parameters = checker.parameters(&plan.parameters);
