@@ -101,7 +101,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
         cancel: CancellationToken::new(),
     };
     let cities = Value::list(["Oslo", "Lisbon"].map(Value::from));
-    let outcome = engine::run(&Arc::new(Program::new(plan.clone())), &BTreeMap::from([("cities".into(), cities)]), context).await;
-    println!("{}: {}", outcome.state.name(), outcome.reply.map_or("no reply".to_owned(), |reply| reply.to_json().to_string()));
+    let outcome =
+        engine::run(&Arc::new(Program::new(plan.clone())), &BTreeMap::from([("cities".into(), cities)]), context).await;
+    println!(
+        "{}: {}",
+        outcome.state.name(),
+        outcome.reply.map_or("no reply".to_owned(), |reply| reply.to_json().to_string())
+    );
     Ok(())
 }

@@ -10,8 +10,8 @@ use rayon::prelude::*;
 use super::plan_files::{self, Loaded, PlanFile};
 use super::workspace::Workspace;
 use super::{Exit, Failure, Terminal};
-use crate::diag::render::{FileReport, Summary, human, json, short};
 use crate::diag::Severities;
+use crate::diag::render::{FileReport, Summary, human, json, short};
 use crate::host::{Host, RealHost};
 use crate::project::Location;
 

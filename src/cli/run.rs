@@ -178,7 +178,8 @@ fn inputs(plan: &Plan, arguments: &RunArguments) -> Result<BTreeMap<Arc<str>, Va
         let parameter = parameter(plan, name)?;
         inputs.insert(parameter.name.clone(), parse_input(parameter, text)?);
     }
-    let missing = plan.parameters.iter().filter(|parameter| parameter.required && !inputs.contains_key(&parameter.name));
+    let missing =
+        plan.parameters.iter().filter(|parameter| parameter.required && !inputs.contains_key(&parameter.name));
     let missing = missing.map(|parameter| format!("-i {}={}", parameter.name, placeholder(&parameter.ty)));
     let missing = missing.collect::<Vec<_>>();
     if missing.is_empty() {
@@ -216,7 +217,8 @@ fn parse_input(parameter: &PlanParameter, text: &str) -> Result<Value, Failure> 
     let plain = serde_json::Value::String(text.to_owned());
     let parsed = serde_json::from_str::<serde_json::Value>(text);
     let as_text = decode(&plain, &parameter.ty);
-    let takes_text = parameter.ty.members().iter().any(|member| matches!(member, Type::String | Type::Literal(Literal::String(_))));
+    let takes_text =
+        parameter.ty.members().iter().any(|member| matches!(member, Type::String | Type::Literal(Literal::String(_))));
     if takes_text && let Ok(value) = as_text {
         return Ok(value);
     }
@@ -277,10 +279,12 @@ fn shown(outcome: &Outcome, output: RunOutput) -> String {
             Some(reply) => reply.to_json(),
             None => return String::new(),
         },
-        RunOutput::Last => match outcome.steps().into_iter().rev().find(|step| step.duration_ms > 0 || step.attempts > 0) {
-            Some(step) => step.output.to_json(),
-            None => return String::new(),
-        },
+        RunOutput::Last => {
+            match outcome.steps().into_iter().rev().find(|step| step.duration_ms > 0 || step.attempts > 0) {
+                Some(step) => step.output.to_json(),
+                None => return String::new(),
+            }
+        }
         RunOutput::Full => serde_json::to_value(outcome.steps()).unwrap_or_default(),
         RunOutput::Observations => {
             let steps = outcome.steps();
@@ -299,7 +303,12 @@ fn explain_failure(error: &StepError, terminal: Terminal) {
     terminal.complain(&format!("{} failed with {}: {}", place(error), error.class, visible_line(&error.message)));
     let mut cause = error.cause.as_deref();
     while let Some(error) = cause {
-        terminal.say(&format!("  because {} failed with {}: {}", place(error), error.class, visible_line(&error.message)));
+        terminal.say(&format!(
+            "  because {} failed with {}: {}",
+            place(error),
+            error.class,
+            visible_line(&error.message)
+        ));
         cause = error.cause.as_deref();
     }
 }

@@ -64,7 +64,8 @@ impl Workspace {
         let policy = Policy::from_project(&project.settings.policy);
         let policy = policy.map_err(|error| environment(format!("planrun.yaml: policy: {error}")))?;
         let tools = project.catalog(&host, &Arc::new(Permissions::none()), None).signatures().cloned().collect();
-        let findings = findings.into_iter().map(|found| FileReport { source: found.source, diagnostics: found.diagnostics });
+        let findings =
+            findings.into_iter().map(|found| FileReport { source: found.source, diagnostics: found.diagnostics });
         Ok(Self { findings: findings.collect(), host, project, limit, policy, tools })
     }
 
@@ -133,7 +134,9 @@ fn choose(plans: &[Arc<Plan>], name: Option<&str>, path: &Path) -> Result<Arc<Pl
         }),
         (None, [only]) => Ok(only.clone()),
         (None, []) => Err(Failure::Usage(format!("`{shown}` has no plan"))),
-        (None, _) => Err(Failure::Usage(format!("`{shown}` has several plans: {names}; choose one with `--plan NAME`"))),
+        (None, _) => {
+            Err(Failure::Usage(format!("`{shown}` has several plans: {names}; choose one with `--plan NAME`")))
+        }
     }
 }
 

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::Program;
@@ -96,7 +95,14 @@ impl Dispatcher<'_> {
     }
 
     /// Makes the next attempt; the slot is held.
-    fn attempt(&mut self, program: &Arc<Program>, at: NodeRef, step: &Step, signature: &Arc<Signature>, mut leaf: Leaf) {
+    fn attempt(
+        &mut self,
+        program: &Arc<Program>,
+        at: NodeRef,
+        step: &Step,
+        signature: &Arc<Signature>,
+        mut leaf: Leaf,
+    ) {
         let scope = self.frames[at.0].scope;
         if self.budget_is_spent(scope) {
             self.give_slot(scope);
@@ -210,7 +216,8 @@ impl Dispatcher<'_> {
 
     fn answered(&mut self, program: &Arc<Program>, at: NodeRef, step: &Step, leaf: Leaf, value: Value) {
         let Some(until) = &step.until else { return self.settle(at, End::Completed(value)) };
-        if let Some(place) = self.node(program, at).slot.and_then(|slot| self.frames[at.0].slots.get_mut(slot as usize)) {
+        if let Some(place) = self.node(program, at).slot.and_then(|slot| self.frames[at.0].slots.get_mut(slot as usize))
+        {
             *place = value.clone();
         }
         match self.evaluate(at.0, &until.condition) {
@@ -295,7 +302,9 @@ impl Dispatcher<'_> {
     }
 
     fn budget_is_spent(&mut self, scope: usize) -> bool {
-        let Some(limit) = self.scopes[scope].policy.budget_calls.filter(|limit| self.calls >= *limit) else { return false };
+        let Some(limit) = self.scopes[scope].policy.budget_calls.filter(|limit| self.calls >= *limit) else {
+            return false;
+        };
         let message = format!("the budget of {limit} calls is spent");
         self.fatal(ErrorClass::Budget(Budget::Calls), &message);
         true
@@ -339,7 +348,7 @@ impl Dispatcher<'_> {
             // Between two attempts: it goes on where it was.
             Some(leaf) => {
                 let number = leaf.number;
-                self.timers.push(std::cmp::Reverse((Instant::now(), number, Timer::Again(at, number))));
+                self.timers.push(std::cmp::Reverse((super::clock::now(), number, Timer::Again(at, number))));
             }
             None => {
                 self.frames[at.0].node(at.1).state = StepState::Pending;

@@ -10,6 +10,7 @@ use tokio::time::Instant;
 
 use super::arguments::Contracts;
 use super::attempt::{Leaf, Message};
+use super::clock;
 use super::compound::Compound;
 use super::event::{Event, EventKind};
 use super::failure::StepError;
@@ -107,7 +108,7 @@ impl<'a> Dispatcher<'a> {
             steps_created: 0,
             numbers: 0,
             events: 0,
-            begun: Instant::now(),
+            begun: clock::now(),
             begun_at,
             stopped: false,
             finished: false,
@@ -139,7 +140,7 @@ impl<'a> Dispatcher<'a> {
                     message.into_iter().for_each(|message| self.receive(message));
                     self.listen_without_waiting();
                 }
-                () = sleep_until(wake), if wake.is_some() => self.fire(),
+                () = clock::sleep_until(wake), if wake.is_some() => self.fire(),
             }
         }
         self.conclude()
@@ -219,7 +220,7 @@ impl<'a> Dispatcher<'a> {
 
     /// Calls due timers.
     fn fire(&mut self) {
-        let now = Instant::now();
+        let now = clock::now();
         while let Some(Reverse((at, ..))) = self.timers.peek() {
             if *at > now {
                 return;
@@ -237,10 +238,8 @@ impl<'a> Dispatcher<'a> {
     }
 
     pub(super) fn after(&mut self, wait: Duration, timer: Timer) {
-        // A wait beyond what the clock can hold is one that nobody sees the end of.
-        let at = Instant::now().checked_add(wait).unwrap_or_else(|| Instant::now() + Duration::from_secs(86_400 * 365));
         let number = self.number();
-        self.timers.push(Reverse((at, number, timer)));
+        self.timers.push(Reverse((clock::after(wait), number, timer)));
     }
 
     /// A number that no other phase of a step has.
@@ -355,12 +354,5 @@ impl<'a> Dispatcher<'a> {
 
     pub(super) fn state_of(&self, (frame, node): NodeRef) -> StepState {
         self.frames[frame].nodes[node as usize].state
-    }
-}
-
-async fn sleep_until(at: Option<Instant>) {
-    match at {
-        Some(at) => tokio::time::sleep_until(at).await,
-        None => std::future::pending().await,
     }
 }

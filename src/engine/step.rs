@@ -50,22 +50,25 @@ impl Dispatcher<'_> {
                 let outcome = self.evaluate(frame, code).and_then(|value| truth(&value, code.span));
                 self.condition_decided(at, outcome);
             }
-            NodeKind::Let(code) => match self.evaluate(frame, code).and_then(|value| checked(value, &code.ty, code.span)) {
-                Ok(value) => self.settle(at, End::Completed(value)),
-                Err(error) => {
-                    // The error belongs to whoever reads the value.
-                    if let Some(slot) = self.node(program, at).slot {
-                        self.frames[frame].let_errors.insert(slot, error);
+            NodeKind::Let(code) => {
+                match self.evaluate(frame, code).and_then(|value| checked(value, &code.ty, code.span)) {
+                    Ok(value) => self.settle(at, End::Completed(value)),
+                    Err(error) => {
+                        // The error belongs to whoever reads the value.
+                        if let Some(slot) = self.node(program, at).slot {
+                            self.frames[frame].let_errors.insert(slot, error);
+                        }
+                        self.settle(at, End::Completed(Value::Null));
                     }
-                    self.settle(at, End::Completed(Value::Null));
                 }
-            },
+            }
             NodeKind::Step(step) => self.start_step(program, at, step),
             NodeKind::Ensure { condition, message } => {
                 match self.evaluate(frame, condition).and_then(|value| truth(&value, condition.span)) {
                     Ok(true) => self.settle(at, End::Completed(Value::Null)),
                     Ok(false) => {
-                        let message = self.evaluate(frame, message).map_or_else(|error| error.to_string(), |text| plain(&text));
+                        let message =
+                            self.evaluate(frame, message).map_or_else(|error| error.to_string(), |text| plain(&text));
                         self.end_by_statement(at, ErrorClass::Validation(Validation::Ensure), message);
                     }
                     Err(error) => self.expression_failed(program, at, &error),
@@ -208,11 +211,8 @@ impl Dispatcher<'_> {
         let Some(step) = self.node(&program, at).step() else { return };
         let path = self.path(&program, at);
         let polls = step.until.is_some();
-        let class = if polls {
-            ErrorClass::Validation(Validation::Until)
-        } else {
-            ErrorClass::Transient(Transient::Timeout)
-        };
+        let class =
+            if polls { ErrorClass::Validation(Validation::Until) } else { ErrorClass::Transient(Transient::Timeout) };
         let message = if polls { "what `until` waits for did not come" } else { "the time of `within` is over" };
         let mut error = StepError::new(class, message, &path);
         if self.leaves.get(&at).is_some_and(super::attempt::Leaf::in_flight) && !step.effect.repeatable() {
@@ -330,7 +330,9 @@ impl Dispatcher<'_> {
 fn truth(value: &Value, span: crate::source::Span) -> Result<bool, EvalError> {
     match value {
         Value::Bool(truth) => Ok(*truth),
-        other => Err(EvalError::plain(format!("a condition came out as {}, which is no bool", other.preview(80)), span)),
+        other => {
+            Err(EvalError::plain(format!("a condition came out as {}, which is no bool", other.preview(80)), span))
+        }
     }
 }
 

@@ -57,7 +57,8 @@ fn draw_edges(block: &Block, graph: &super::BlockGraph, path: &str, drawing: &mu
         // Joins and conditions are not drawn: what stands above them is what is waited for.
         let mut above = vec![(target, None)];
         while let Some((vertex, through)) = above.pop() {
-            let edges = graph.dag.edges_directed(petgraph::graph::NodeIndex::new(vertex), petgraph::Direction::Incoming);
+            let edges =
+                graph.dag.edges_directed(petgraph::graph::NodeIndex::new(vertex), petgraph::Direction::Incoming);
             for edge in edges {
                 let source = edge.source().index();
                 let kind = through.unwrap_or_else(|| kind(*edge.weight()));
@@ -110,7 +111,9 @@ fn name(block: &Block, index: usize, path: &str) -> String {
 fn shape(step: &Step) -> Shape {
     match &step.kind {
         StepKind::Call(_) => Shape::Step,
-        StepKind::Do(_) | StepKind::Each(_) | StepKind::Repeat(_) | StepKind::Race(_) | StepKind::Match { .. } => Shape::Block,
+        StepKind::Do(_) | StepKind::Each(_) | StepKind::Repeat(_) | StepKind::Race(_) | StepKind::Match { .. } => {
+            Shape::Block
+        }
         StepKind::NotYet(_) => Shape::Wait,
     }
 }

@@ -46,7 +46,8 @@ impl NamedTypes {
             if BUILT_IN.iter().any(|(word, _)| **word == *name.text) || &*name.text == "Result" {
                 let message = format!("`{}` is a built-in type", name.text);
                 diagnostics.push(
-                    Diagnostic::new(&codes::names::DUPLICATE_NAME, name.span, message).help("give the type another name"),
+                    Diagnostic::new(&codes::names::DUPLICATE_NAME, name.span, message)
+                        .help("give the type another name"),
                 );
             } else if let Some(first) = items.get(&name.text) {
                 diagnostics.push(super::finding::duplicate_name("type", name, first.name.span));
@@ -72,7 +73,6 @@ impl NamedTypes {
     pub(super) fn unused(&self) -> impl Iterator<Item = (&str, Span)> {
         self.types.iter().filter(|(_, named)| !named.used).map(|(name, named)| (&**name, named.span))
     }
-
 }
 
 struct Resolver<'a> {
@@ -95,8 +95,7 @@ impl Resolver<'_> {
             let path = self.open[start..].iter().chain([name]).map(|name| format!("`{name}`")).collect::<Vec<_>>();
             let message = format!("the type `{name}` contains itself: {}", path.join(" → "));
             let help = "a value of this type could never end; use `any` or a list of references for the inner one";
-            self.diagnostics
-                .push(Diagnostic::new(&codes::types::TYPE_CYCLE, definition.name.span, message).help(help));
+            self.diagnostics.push(Diagnostic::new(&codes::types::TYPE_CYCLE, definition.name.span, message).help(help));
             return Some(Type::Invalid);
         }
         // A chain of names deeper than this is a mistake, and recursion is kept off the limits of the stack.

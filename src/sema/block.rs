@@ -216,7 +216,9 @@ pub(super) fn ends(statement: &ast::Statement, kind: BlockKind) -> bool {
 /// The type of a block's value: the union of its yields, with null where a path gives none.
 pub(super) fn block_type(yields: Vec<Type>, statements: &[ast::Statement], kind: BlockKind) -> Type {
     let always = statements.iter().any(|statement| {
-        ends(statement, kind) || (kind == BlockKind::Repeat && matches!(&statement.kind, ast::StatementKind::Yield(guarded) if guarded.when.is_none()))
+        ends(statement, kind)
+            || (kind == BlockKind::Repeat
+                && matches!(&statement.kind, ast::StatementKind::Yield(guarded) if guarded.when.is_none()))
     });
     let absent = if always { None } else { Some(Type::Null) };
     Type::union(yields.into_iter().chain(absent))

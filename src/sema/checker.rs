@@ -104,7 +104,12 @@ impl PlanChecker<'_> {
     }
 
     /// Opens a block with a frame of its own. `later` are the statements whose names it introduces.
-    pub(super) fn open_block(&mut self, kind: BlockKind, label: Option<Arc<str>>, statements: &[ast::Statement]) -> BlockId {
+    pub(super) fn open_block(
+        &mut self,
+        kind: BlockKind,
+        label: Option<Arc<str>>,
+        statements: &[ast::Statement],
+    ) -> BlockId {
         let mut later = Vec::new();
         introduced(statements, &mut later);
         self.names.open(later);
@@ -218,7 +223,6 @@ impl PlanChecker<'_> {
             merge_touch(&mut block.touches, touch);
         }
     }
-
 }
 
 /// What to go back to when a guard ends.

@@ -89,7 +89,13 @@ impl Session<'_> {
         CheckedFile { plans, diagnostics }
     }
 
-    fn uses(&mut self, source: &SourceFile, file: &ast::File, tools: &Tools, diagnostics: &mut Vec<Diagnostic>) -> Uses {
+    fn uses(
+        &mut self,
+        source: &SourceFile,
+        file: &ast::File,
+        tools: &Tools,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Uses {
         let mut uses = Uses { namespaces: BTreeMap::new(), spans: BTreeMap::new(), first: Span::at(0) };
         let first = file.items.iter().find(|item| !matches!(item.kind, ast::ItemKind::Error));
         uses.first = Span::at(first.map_or(0, |item| item.span.start as usize));
@@ -136,7 +142,8 @@ impl Session<'_> {
             let way = self.stack[start..].iter().map(String::as_str).chain([other.name()]);
             let message = format!("files use each other in a circle: {}", way.collect::<Vec<_>>().join(" → "));
             let diagnostic = Diagnostic::new(&codes::names::RECURSIVE_PLAN, path.span, message);
-            diagnostics.push(diagnostic.help("a plan may not call itself, not even by way of others; `repeat` iterates"));
+            diagnostics
+                .push(diagnostic.help("a plan may not call itself, not even by way of others; `repeat` iterates"));
             return Namespace::Unresolved;
         }
         if self.stack.len() >= 32 {
@@ -156,12 +163,7 @@ impl Session<'_> {
 
 impl Tools {
     /// These tools with the `tool` items of a file over them.
-    fn with_signatures(
-        mut self,
-        file: &ast::File,
-        types: &mut NamedTypes,
-        diagnostics: &mut Vec<Diagnostic>,
-    ) -> Self {
+    fn with_signatures(mut self, file: &ast::File, types: &mut NamedTypes, diagnostics: &mut Vec<Diagnostic>) -> Self {
         let mut seen: BTreeMap<String, Span> = BTreeMap::new();
         for item in &file.items {
             let ast::ItemKind::Tool(tool) = &item.kind else { continue };
@@ -171,7 +173,8 @@ impl Tools {
                 continue;
             }
             seen.insert(path, tool.name.span);
-            let signature = declared(tool, item.doc.clone(), self.find(&tool.namespace.text, &tool.name.text), types, diagnostics);
+            let signature =
+                declared(tool, item.doc.clone(), self.find(&tool.namespace.text, &tool.name.text), types, diagnostics);
             self.insert(Arc::new(signature));
         }
         self
@@ -215,7 +218,10 @@ fn declared(
         diagnostics.push(unknown(code, "parameter", &key.text, key.span, names));
     }
     let raises = tool.fails.iter().map(|name| name.text.clone());
-    let mut signature = known.map_or_else(|| Signature::unknown(tool.namespace.text.clone(), tool.name.text.clone()), |known| (**known).clone());
+    let mut signature = known.map_or_else(
+        || Signature::unknown(tool.namespace.text.clone(), tool.name.text.clone()),
+        |known| (**known).clone(),
+    );
     signature.description = doc.or(signature.description);
     signature.parameters = parameters;
     signature.returns = types.resolve(&tool.returns, diagnostics).opened();
@@ -243,7 +249,14 @@ struct Uses {
 }
 
 impl Uses {
-    fn add(&mut self, alias: &ast::Name, item: Span, alone: bool, namespace: Namespace, diagnostics: &mut Vec<Diagnostic>) {
+    fn add(
+        &mut self,
+        alias: &ast::Name,
+        item: Span,
+        alone: bool,
+        namespace: Namespace,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) {
         if let Some((first, _)) = self.spans.get(&alias.text) {
             diagnostics.push(duplicate_name("namespace", alias, *first));
             return;
@@ -282,7 +295,8 @@ fn check_plan(
     let parameters = checker.parameters(&plan.parameters);
     let (policy, allow) = checker.head(&plan.body);
     checker.statements(&plan.body.statements);
-    let (effect, touches) = checker.close_block().map_or((Effect::Pure, Vec::new()), |block| (block.effect, block.touches));
+    let (effect, touches) =
+        checker.close_block().map_or((Effect::Pure, Vec::new()), |block| (block.effect, block.touches));
     let always = plan.body.statements.iter().any(|statement| ends(statement, BlockKind::Plan));
     checker.replies_always(plan, always);
     checker.unread(plan);
@@ -382,7 +396,13 @@ impl PlanChecker<'_> {
 }
 
 /// Namespaces and types that nothing in the file names.
-fn unused(uses: &Uses, used: &BTreeSet<Arc<str>>, types: &NamedTypes, file: &ast::File, diagnostics: &mut Vec<Diagnostic>) {
+fn unused(
+    uses: &Uses,
+    used: &BTreeSet<Arc<str>>,
+    types: &NamedTypes,
+    file: &ast::File,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
     if diagnostics.iter().any(|diagnostic| diagnostic.code == &codes::text::UNEXPECTED_TOKEN) {
         // What could not be read may well have used them.
         return;

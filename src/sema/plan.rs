@@ -136,7 +136,10 @@ pub enum StepKind {
     Repeat(Repeat),
     /// First success wins; branches are named.
     Race(Vec<(Arc<str>, BlockId)>),
-    Match { subject: Code, arms: Vec<(Matcher, BlockId)> },
+    Match {
+        subject: Code,
+        arms: Vec<(Matcher, BlockId)>,
+    },
     /// Accepted by the checker; `run` refuses the plan before it starts.
     NotYet(&'static str),
 }

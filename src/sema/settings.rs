@@ -12,7 +12,16 @@ use crate::tools::Grant;
 use crate::types::{ErrorClass, ErrorPattern};
 
 const POLICY: &[&str] = &[
-    "retry", "timeout", "deadline", "concurrency", "on_failure", "budget", "verify", "max_steps", "max_firings", "max_result",
+    "retry",
+    "timeout",
+    "deadline",
+    "concurrency",
+    "on_failure",
+    "budget",
+    "verify",
+    "max_steps",
+    "max_firings",
+    "max_result",
 ];
 const RETRY: &[&str] = &["attempts", "delay", "factor", "max_delay", "jitter", "on", "on_exhausted"];
 const ALLOW: &[&str] = &["net", "read", "write", "run", "env", "tools", "agents"];
@@ -131,7 +140,12 @@ impl Reader<'_> {
         found
     }
 
-    fn entries<'e>(&mut self, settings: &'e ast::Expr, of: &str, known: &[&str]) -> Vec<(&'e ast::Name, &'e ast::Expr)> {
+    fn entries<'e>(
+        &mut self,
+        settings: &'e ast::Expr,
+        of: &str,
+        known: &[&str],
+    ) -> Vec<(&'e ast::Name, &'e ast::Expr)> {
         let ast::ExprKind::Object(entries) = &settings.kind else {
             if !matches!(settings.kind, ast::ExprKind::Error) {
                 self.wrong(settings.span, of, "settings in braces");
@@ -185,8 +199,9 @@ impl Reader<'_> {
         if let ast::ExprKind::Literal(ast::Literal::Int(count)) = value.kind
             && count < 1
         {
-            let diagnostic = Diagnostic::new(&codes::failure::ATTEMPTS_ZERO, value.span, "a step needs one attempt at least")
-                .help("`attempts` counts all attempts, the first included; leave `retry` out for just one");
+            let diagnostic =
+                Diagnostic::new(&codes::failure::ATTEMPTS_ZERO, value.span, "a step needs one attempt at least")
+                    .help("`attempts` counts all attempts, the first included; leave `retry` out for just one");
             self.diagnostics.push(diagnostic);
             return None;
         }

@@ -158,9 +158,13 @@ impl PlanChecker<'_> {
                         .help("give a list for that case: `… ?? []`")
                         .fix("add `?? []`", Span::at(span.end as usize), " ?? []")
                 } else {
-                    Diagnostic::new(&codes::types::NOT_A_LIST, span, format!("`each` runs over a list, and this is {other}"))
-                        .help("`entries(m)` makes a list of a map's entries")
-                        .expected("a list", other)
+                    Diagnostic::new(
+                        &codes::types::NOT_A_LIST,
+                        span,
+                        format!("`each` runs over a list, and this is {other}"),
+                    )
+                    .help("`entries(m)` makes a list of a map's entries")
+                    .expected("a list", other)
                 };
                 self.diagnostics.push(diagnostic);
                 Type::Invalid
@@ -210,9 +214,12 @@ impl PlanChecker<'_> {
         for (name, body) in branches {
             let arm = self.arm(&name.text, body, None);
             if !arm.effect.floats() {
-                let message = format!("the branch `{}` is {}, and only reads may race", name.text, with_article(arm.effect));
-                let help = "the losers are cancelled in mid-call, so an effect could happen and be lost; race reads, then act";
-                self.diagnostics.push(Diagnostic::new(&codes::effects::RACE_WITH_EFFECT, name.span, message).help(help));
+                let message =
+                    format!("the branch `{}` is {}, and only reads may race", name.text, with_article(arm.effect));
+                let help =
+                    "the losers are cancelled in mid-call, so an effect could happen and be lost; race reads, then act";
+                self.diagnostics
+                    .push(Diagnostic::new(&codes::effects::RACE_WITH_EFFECT, name.span, message).help(help));
             }
             effect = effect.max(arm.effect);
             arm.touches.iter().for_each(|touch| super::checker::merge_touch(&mut touches, touch));
@@ -245,7 +252,12 @@ impl PlanChecker<'_> {
     }
 
     /// An arm of `race`, `match` or `recover` as a block. A call in it is a step with the path `x.label`.
-    pub(super) fn arm(&mut self, label: &str, body: &ast::ArmBody, binding: Option<(Option<&ast::Name>, Type)>) -> ArmBlock {
+    pub(super) fn arm(
+        &mut self,
+        label: &str,
+        body: &ast::ArmBody,
+        binding: Option<(Option<&ast::Name>, Type)>,
+    ) -> ArmBlock {
         let statements: &[ast::Statement] = match body {
             ast::ArmBody::Do(block) => &block.statements,
             ast::ArmBody::Expr(_) | ast::ArmBody::Fail { .. } => &[],

@@ -99,7 +99,9 @@ impl PlanChecker<'_> {
 
     /// `listener l on COND [-> T] [as e] [when e] [max N] { … }`
     pub(super) fn listener(&mut self, statement: &ast::Statement) {
-        let ast::StatementKind::Listener { name, on, payload, binding, when, max, body } = &statement.kind else { return };
+        let ast::StatementKind::Listener { name, on, payload, binding, when, max, body } = &statement.kind else {
+            return;
+        };
         self.claim("listener", name);
         self.introduce(name, NameKind::Step, Type::Null);
         self.event(on);
@@ -155,7 +157,8 @@ impl PlanChecker<'_> {
             _ => {
                 let message = "an event speaks of steps, tasks, `plan` and signals";
                 let help = "write `x is done`, `signal \"name\"`, or join such with `&&` and `||`; other conditions go behind `when`";
-                self.diagnostics.push(Diagnostic::new(&codes::text::UNEXPECTED_TOKEN, condition.span, message).help(help));
+                self.diagnostics
+                    .push(Diagnostic::new(&codes::text::UNEXPECTED_TOKEN, condition.span, message).help(help));
             }
         }
     }

@@ -3,11 +3,11 @@
 mod construct;
 mod json;
 mod key;
-#[cfg(test)]
-mod laws;
 mod number;
 mod order;
 mod show;
+#[cfg(test)]
+mod tests;
 mod time;
 mod typed;
 

@@ -183,7 +183,11 @@ impl Ran {
     }
 
     pub fn waits(&self, path: &str) -> Vec<u128> {
-        self.events.iter().filter(|(name, at, _)| *name == "step.waiting" && at == path).map(|(.., wait)| *wait).collect()
+        self.events
+            .iter()
+            .filter(|(name, at, _)| *name == "step.waiting" && at == path)
+            .map(|(.., wait)| *wait)
+            .collect()
     }
 }
 

@@ -29,7 +29,10 @@ async fn r2_1_an_if_is_its_statements_under_guards() {
                 else { step z = a.write(x: 3) } reply { x: x, y: y, z: z }";
     let ran = world().run(&plan(body)).await;
     assert_eq!(ran.reply(), json!({"x": 3, "y": null, "z": null}));
-    assert_eq!((ran.status("x"), ran.status("y"), ran.status("z")), ("completed".into(), "skipped(guard)".into(), "skipped(guard)".into()));
+    assert_eq!(
+        (ran.status("x"), ran.status("y"), ran.status("z")),
+        ("completed".into(), "skipped(guard)".into(), "skipped(guard)".into())
+    );
     assert_eq!(ran.calls("a.write").len(), 1);
 }
 
@@ -55,7 +58,10 @@ async fn r2_4_guard_false_is_null_and_upstream_failure_is_no_value() {
     let body = "policy { on_failure: settle } step bad = a.read() step x = a.text(x: \"${bad}\") step y = a.text(x: x) \
                 step ok = a.write() reply ok";
     let ran = failing().run(&plan(body)).await;
-    assert_eq!((ran.status("bad"), ran.status("x"), ran.status("y")), ("failed".into(), "skipped(upstream)".into(), "skipped(upstream)".into()));
+    assert_eq!(
+        (ran.status("bad"), ran.status("x"), ran.status("y")),
+        ("failed".into(), "skipped(upstream)".into(), "skipped(upstream)".into())
+    );
     assert_eq!((ran.reply(), ran.outcome.state.name()), (json!(3), "failed"));
     let body = "step none = a.text() when false step x = a.text(x: none ?? \"given\") reply x";
     assert_eq!(world().run(&plan(body)).await.calls("a.text")[0].arguments, json!({"x": "given"}));
@@ -82,7 +88,8 @@ async fn r2_5_after_runs_on_completed_or_skipped_and_not_on_failed() {
     let ran = failing.run(&plan(body)).await;
     assert_eq!(ran.status("x"), "skipped(upstream)");
     let failing = world().tool("a.read", [Script::Fail("tool.failed", Sent::Answered)]);
-    let body = "policy { on_failure: settle } step bad = a.read() step x = a.text() when bad is settled reply x ?? \"\"";
+    let body =
+        "policy { on_failure: settle } step bad = a.read() step x = a.text() when bad is settled reply x ?? \"\"";
     assert_eq!(failing.run(&plan(body)).await.reply(), json!("t"));
 }
 

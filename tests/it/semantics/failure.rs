@@ -37,7 +37,8 @@ async fn r3_1_an_effect_that_may_have_happened_is_unknown_and_is_never_retried()
 
 #[tokio::test(start_paused = true)]
 async fn r3_1_an_effect_that_never_left_stays_transient_and_may_be_retried() {
-    let world = world().tool("a.write", [Fail("transient.network", No), Fail("transient.unavailable", No), give(json!(3))]);
+    let world =
+        world().tool("a.write", [Fail("transient.network", No), Fail("transient.unavailable", No), give(json!(3))]);
     let ran = world.run(&plan("step w = a.write() retry { attempts: 3 } reply w")).await;
     assert_eq!((ran.reply(), ran.calls("a.write").len()), (json!(3), 3));
 }
@@ -54,7 +55,8 @@ async fn r3_1_only_an_arm_that_names_it_catches_an_unknown_outcome() {
     let unknown = || world().tool("a.write", [Fail("transient.timeout", Maybe)]);
     let ran = unknown().run(&plan("step w = a.write() recover _ => 0 reply w")).await;
     assert_eq!(ran.class(), "unknown_outcome");
-    let ran = unknown().run(&plan("step w = a.write() recover transient => 1 recover unknown_outcome => 0 reply w")).await;
+    let ran =
+        unknown().run(&plan("step w = a.write() recover transient => 1 recover unknown_outcome => 0 reply w")).await;
     assert_eq!(ran.reply(), json!(0));
 }
 
@@ -78,7 +80,10 @@ async fn r3_2_retries_by_default_belong_to_what_may_be_repeated() {
 #[tokio::test(start_paused = true)]
 async fn r3_the_wait_follows_the_formula_and_a_server_that_asks_is_heard() {
     let policy = "retry { attempts: 6, delay: 100ms, factor: 3.0, max_delay: 1s, jitter: none }";
-    let ran = world().tool("a.read", [Fail("transient.network", No)]).run(&plan(&format!("step r = a.read() {policy}"))).await;
+    let ran = world()
+        .tool("a.read", [Fail("transient.network", No)])
+        .run(&plan(&format!("step r = a.read() {policy}")))
+        .await;
     assert_eq!(ran.waits("r"), [100, 300, 900, 1000, 1000]);
     let world = world().tool("a.read", [Limited(Duration::from_secs(7)), give(json!(1))]);
     let ran = world.run(&plan(&format!("step r = a.read() {policy} reply r"))).await;
@@ -105,7 +110,8 @@ async fn r3_on_names_what_is_retried() {
 
 #[tokio::test(start_paused = true)]
 async fn r3_3_r10_6_an_answered_failure_ends_the_execution_and_one_that_never_arrived_does_not() {
-    let world = world().tool("a.put", [Fail("transient.network", No), Fail("transient.unavailable", Answered), give(json!(2))]);
+    let world =
+        world().tool("a.put", [Fail("transient.network", No), Fail("transient.unavailable", Answered), give(json!(2))]);
     let ran = world.run(&plan("step w = a.put() reply w")).await;
     let keys = ran.calls("a.put").iter().map(|seen| seen.key.clone()).collect::<Vec<_>>();
     assert_eq!(keys[0], keys[1], "it never arrived: the same execution");
@@ -123,7 +129,8 @@ async fn r3_4_a_result_that_breaks_its_type_is_not_retried() {
 #[tokio::test(start_paused = true)]
 async fn r3_5_the_first_arm_that_matches_recovers_and_a_call_in_it_has_a_path() {
     let world = world().tool("a.write", [Fail("tool.busy", Answered)]);
-    let body = "step w = a.write() recover auth => 0 recover tool.busy as e => a.other(x: e.message) recover _ => 1 reply w";
+    let body =
+        "step w = a.write() recover auth => 0 recover tool.busy as e => a.other(x: e.message) recover _ => 1 reply w";
     let ran = world.run(&plan(body)).await;
     assert_eq!(ran.reply(), json!(4));
     assert_eq!(ran.calls("a.other")[0].arguments, json!({"x": "scripted tool.busy"}));
@@ -137,7 +144,8 @@ async fn r3_5_the_first_arm_that_matches_recovers_and_a_call_in_it_has_a_path() 
 #[tokio::test(start_paused = true)]
 async fn r3_5_an_arm_can_hold_steps_or_fail_with_another_class() {
     let busy = || world().tool("a.write", [Fail("tool.busy", Answered)]);
-    let ran = busy().run(&plan("step w = a.write() recover _ as e => do { step o = a.other() yield o * 10 } reply w")).await;
+    let ran =
+        busy().run(&plan("step w = a.write() recover _ as e => do { step o = a.other() yield o * 10 } reply w")).await;
     assert_eq!(ran.reply(), json!(40));
     assert_eq!(ran.status("w.recover.o"), "completed");
     let ran = busy().run(&plan("step w = a.write() recover _ => fail tool.gone \"it is gone\" reply w")).await;
@@ -161,7 +169,8 @@ async fn r3_6_settle_goes_on_and_the_reply_is_there() {
 
 #[tokio::test(start_paused = true)]
 async fn r3_6_ensure_aborts_under_settle_too() {
-    let body = "policy { on_failure: settle } step r = a.read() ensure r == 2 else \"not two\" step w = a.write() reply w";
+    let body =
+        "policy { on_failure: settle } step r = a.read() ensure r == 2 else \"not two\" step w = a.write() reply w";
     let ran = world().run(&plan(body)).await;
     assert_eq!((ran.class().as_str(), ran.reply()), ("validation.ensure", json!(null)));
     assert_eq!(&*ran.outcome.error.as_ref().unwrap().message, "not two");
@@ -180,7 +189,10 @@ async fn r3_9_an_inner_failure_keeps_its_class_and_is_the_cause() {
     let world = world().tool("a.write", [Fail("tool.busy", Answered)]);
     let ran = world.run(&plan("step d = do { step w = a.write() yield w } reply d")).await;
     let error = ran.outcome.error.as_ref().unwrap().to_value().to_json();
-    assert_eq!((&error["class"], &error["step"], &error["cause"]["step"]), (&json!("tool.busy"), &json!("d"), &json!("d.w")));
+    assert_eq!(
+        (&error["class"], &error["step"], &error["cause"]["step"]),
+        (&json!("tool.busy"), &json!("d"), &json!("d.w"))
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -38,7 +38,9 @@ async fn r5_1_a_race_fails_when_all_fail() {
     let failing = world().tool("a.fast", [Fail("tool.failed", Answered)]);
     let ran = failing.run(&plan("step x = race { s: a.slow(), f: a.fast() } reply x")).await;
     assert_eq!(ran.reply(), json!(2), "one failure is no end");
-    let both = world().tool("a.fast", [Fail("tool.failed", Answered)]).tool("a.slow", [after(5, Fail("auth.authorization", Answered))]);
+    let both = world()
+        .tool("a.fast", [Fail("tool.failed", Answered)])
+        .tool("a.slow", [after(5, Fail("auth.authorization", Answered))]);
     let ran = both.run(&plan("step x = race { s: a.slow(), f: a.fast() } reply x")).await;
     assert!(ran.outcome.error.as_ref().unwrap().message.contains("x.s"));
 }
@@ -55,11 +57,14 @@ async fn r5_2_each_gives_results_in_source_order_within_its_width() {
 
 #[tokio::test(start_paused = true)]
 async fn r5_2_a_list_beyond_max_and_a_repeated_key_are_expression_errors() {
-    let ran = world().run(&plan("let l = [1, 2, 3] step xs = each v in l max 2 { step w = a.write(x: v) yield w }")).await;
+    let ran =
+        world().run(&plan("let l = [1, 2, 3] step xs = each v in l max 2 { step w = a.write(x: v) yield w }")).await;
     assert_eq!((ran.class().as_str(), ran.seen.len()), ("validation.expression", 0));
     let ran = world().run(&plan("step xs = each v in [1, 1] max 2 by v { step w = a.write(x: v) yield w }")).await;
     assert_eq!((ran.class().as_str(), ran.seen.len()), ("validation.expression", 0));
-    let ran = world().run(&plan("step xs = each v in [\"a\", \"b\"] max 2 by v { step w = a.write(x: v) yield w } reply xs")).await;
+    let ran = world()
+        .run(&plan("step xs = each v in [\"a\", \"b\"] max 2 by v { step w = a.write(x: v) yield w } reply xs"))
+        .await;
     assert_eq!((ran.status("xs[\"a\"].w"), ran.reply()), ("completed".into(), json!([3, 3])));
 }
 
@@ -67,7 +72,9 @@ async fn r5_2_a_list_beyond_max_and_a_repeated_key_are_expression_errors() {
 async fn r5_2_settle_gives_results_and_without_it_the_first_failure_ends_the_rest() {
     let failing = || world().tool("a.write", [give(json!(1)), Fail("tool.failed", Answered), give(json!(2))]);
     let body = "step xs = each v in [1, 2, 3] max 5 parallel 1 SETTLE { step w = a.write(x: v) yield w }";
-    let ran = failing().run(&plan(&format!("{} reply xs.map(r, r.ok ? r.value : 0)", body.replace("SETTLE", "settle")))).await;
+    let ran = failing()
+        .run(&plan(&format!("{} reply xs.map(r, r.ok ? r.value : 0)", body.replace("SETTLE", "settle"))))
+        .await;
     assert_eq!((ran.reply(), ran.outcome.state.name()), (json!([1, 0, 2]), "completed"));
     let ran = failing().run(&plan(&body.replace("SETTLE", ""))).await;
     assert_eq!((ran.class().as_str(), ran.calls("a.write").len()), ("tool.failed", 2));
@@ -91,7 +98,8 @@ async fn r5_2_max_steps_bounds_what_a_run_creates() {
 #[tokio::test(start_paused = true)]
 async fn repeat_carries_state_and_next_null_ends_it() {
     let pages = [json!({"items": [1, 2], "next": 2}), json!({"items": [3], "next": null})].map(give);
-    let body = "step pages = repeat n = 1 max 5 { step page = a.page(n: n) yield page.items next page.next } reply pages";
+    let body =
+        "step pages = repeat n = 1 max 5 { step page = a.page(n: n) yield page.items next page.next } reply pages";
     let ran = world().tool("a.page", pages).run(&plan(body)).await;
     assert_eq!(ran.reply(), json!([[1, 2], [3]]));
     assert_eq!(ran.calls("a.page").iter().map(|seen| seen.arguments["n"].clone()).collect::<Vec<_>>(), [1, 2]);
@@ -113,7 +121,8 @@ async fn match_takes_the_first_arm_and_only_that_one() {
 
 #[tokio::test(start_paused = true)]
 async fn do_gives_one_value_and_its_steps_have_paths() {
-    let body = "step d = do { step f = a.fast() step s = a.slow() yield f + s } within 1s step w = a.write(x: d) reply w";
+    let body =
+        "step d = do { step f = a.fast() step s = a.slow() yield f + s } within 1s step w = a.write(x: d) reply w";
     let ran = world().run(&plan(body)).await;
     assert_eq!(ran.calls("a.write")[0].arguments, json!({"x": 3}));
     assert_eq!((ran.status("d.f"), ran.status("d.s"), ran.took), ("completed".into(), "completed".into(), 60));

@@ -43,7 +43,8 @@ async fn r1_1_after_is_order_without_data() {
 
 #[tokio::test(start_paused = true)]
 async fn r1_2_effects_on_one_state_keep_their_order_and_reads_float() {
-    let ran = world().run(&plan("step w = a.write(x: 1) step v = a.write(x: 2) step o = b.write() step r = b.read()")).await;
+    let ran =
+        world().run(&plan("step w = a.write(x: 1) step v = a.write(x: 2) step o = b.write() step r = b.read()")).await;
     let at = |tool: &str| ran.calls(tool).iter().map(|seen| seen.at).collect::<Vec<_>>();
     assert_eq!(at("a.write"), [0, 10], "one after the other");
     assert_eq!(at("b.write"), [0], "another state does not wait");
@@ -76,7 +77,8 @@ async fn r1_2_a_failed_read_does_not_stop_a_later_effect_under_settle() {
 
 #[tokio::test(start_paused = true)]
 async fn r1_2_r10_8_effects_wait_for_the_decision_of_an_ensure_and_reads_do_not() {
-    let ran = world().run(&plan("step r = a.read() ensure r == 99 else \"no\" step w = b.write() step l = a.look()")).await;
+    let ran =
+        world().run(&plan("step r = a.read() ensure r == 99 else \"no\" step w = b.write() step l = a.look()")).await;
     assert_eq!(ran.class(), "validation.ensure");
     assert!(ran.calls("b.write").is_empty(), "the effect below never started");
     assert_eq!(ran.calls("a.look")[0].at, 0, "the read did not wait");
@@ -150,12 +152,16 @@ async fn r1_6_ready_steps_start_in_source_order() {
 
 #[tokio::test(start_paused = true)]
 async fn r1_abort_reads_are_cancelled_and_effects_in_flight_are_awaited() {
-    let world = world().tool("a.write", [after(500, give(json!(1)))]).tool(
-        "b.read",
-        [after(100, crate::world::Script::Fail("tool.failed", planrun::tools::Sent::Answered))],
-    );
+    let world = world()
+        .tool("a.write", [after(500, give(json!(1)))])
+        .tool("b.read", [after(100, crate::world::Script::Fail("tool.failed", planrun::tools::Sent::Answered))]);
     let world = world.tool("a.look", [after(900, give(json!(1)))]);
-    let ran = world.run(&plan("step l = a.look() after none step w = a.write() after none step r = b.read() step n = b.write()")).await;
+    let ran = world
+        .run(&plan("step l = a.look() after none step w = a.write() after none step r = b.read() step n = b.write()"))
+        .await;
     assert_eq!((ran.class().as_str(), ran.took), ("tool.failed", 500));
-    assert_eq!((ran.status("w"), ran.status("n"), ran.status("l")), ("completed".into(), "cancelled".into(), "cancelled".into()));
+    assert_eq!(
+        (ran.status("w"), ran.status("n"), ran.status("l")),
+        ("completed".into(), "cancelled".into(), "cancelled".into())
+    );
 }

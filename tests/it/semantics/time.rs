@@ -25,7 +25,8 @@ fn state(done: bool) -> crate::world::Script {
 #[tokio::test(start_paused = true)]
 async fn r4_1_timeout_bounds_one_attempt() {
     let world = World::new().tool("a.read", [after(900, state(false)), state(true)]);
-    let ran = world.run(&plan("step r = a.read() timeout 100ms retry { delay: 50ms, jitter: none } reply r.done")).await;
+    let ran =
+        world.run(&plan("step r = a.read() timeout 100ms retry { delay: 50ms, jitter: none } reply r.done")).await;
     assert_eq!((ran.reply(), ran.took), (json!(true), 160));
     assert_eq!(ran.cancelled, ["a.read"], "the transport is told");
     let world = World::new().tool("a.write", [after(900, give(json!(1)))]);
@@ -36,7 +37,9 @@ async fn r4_1_timeout_bounds_one_attempt() {
 #[tokio::test(start_paused = true)]
 async fn r4_1_within_bounds_the_step_with_its_retries_and_is_not_retried() {
     let world = World::new().tool("a.read", [after(10, Fail("transient.network", No))]);
-    let ran = world.run(&plan("step r = a.read() within 200ms retry { attempts: 50, delay: 50ms, factor: 1.0, jitter: none }")).await;
+    let ran = world
+        .run(&plan("step r = a.read() within 200ms retry { attempts: 50, delay: 50ms, factor: 1.0, jitter: none }"))
+        .await;
     assert_eq!((ran.class().as_str(), ran.took), ("transient.timeout", 200));
     assert_eq!(ran.calls("a.read").len(), 4);
 }
@@ -51,7 +54,8 @@ async fn r4_1_within_ends_a_block() {
 #[tokio::test(start_paused = true)]
 async fn r4_1_the_deadline_ends_the_run_and_is_caught_by_nobody() {
     let world = World::new().tool("a.read", [after(5000, state(true))]);
-    let ran = world.run(&plan("policy { deadline: 1s } step r = a.read() recover _ => { done: false } reply r.done")).await;
+    let ran =
+        world.run(&plan("policy { deadline: 1s } step r = a.read() recover _ => { done: false } reply r.done")).await;
     assert_eq!((ran.class().as_str(), ran.took), ("budget.time", 1000));
 }
 
