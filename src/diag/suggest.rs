@@ -2,12 +2,12 @@
 
 /// The candidate nearest to `word`, if it is near enough to be what was meant.
 ///
-/// The distance is Damerau–Levenshtein (optimal string alignment) over lower-cased text; a third of the word, and
-/// at least one edit, may differ. A candidate that only adds or drops a whole word (`emp` for `emp_id`) is near too.
+/// The distance is Damerau–Levenshtein (optimal string alignment) over lower-cased text; a third of the word may differ,
+/// which leaves words of one or two letters without a neighbour. A candidate that only adds or drops a whole word (`emp` for `emp_id`) is near too.
 #[must_use]
 pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wanted = word.to_lowercase();
-    let limit = (wanted.chars().count() / 3).max(1);
+    let limit = wanted.chars().count() / 3;
     candidates
         .into_iter()
         .filter_map(|candidate| {
@@ -30,5 +30,6 @@ mod tests {
         assert_eq!(closest("emplid", ["level", "emp_id"]), Some("emp_id"));
         assert_eq!(closest("emp", ["level", "emp_id"]), Some("emp_id"));
         assert_eq!(closest("banana", ["level", "emp_id"]), None);
+        assert_eq!(closest("x", ["y", "i"]), None);
     }
 }

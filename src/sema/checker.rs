@@ -4,19 +4,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::annotation::NamedTypes;
-use super::expr::{Checker, Code, Expectation, atoms};
+use super::expr::{Checker, Code, Expectation, atoms, negated_atoms};
 use super::file::Namespace;
 use super::names::{Names, NewName};
 use super::plan::{Block, BlockId, GuardAtom, Node, NodeId, NodeKind, Plan, Touch};
 use super::scope::NameKind;
 use super::tools::Tools;
 use crate::diag::Diagnostic;
-use crate::source::Span;
+use crate::source::{SourceFile, Span};
 use crate::syntax::ast;
 use crate::types::{Effect, Type};
 
 /// What the plans of one file share.
 pub(super) struct Shared<'a> {
+    pub source: &'a SourceFile,
     pub tools: &'a Tools,
     pub namespaces: &'a BTreeMap<Arc<str>, Namespace>,
     /// Where a missing `use` would be written.
@@ -42,6 +43,8 @@ pub(super) struct PlanChecker<'a> {
     /// What has been read, so that what has not can be told.
     pub read: BTreeSet<Arc<str>>,
     pub lets: Vec<(Arc<str>, Span, Span)>,
+    /// The statement that is being checked, for fixes that put something before it.
+    pub statement: Span,
 }
 
 /// What kind of block statements stand in; it decides what may end them.
@@ -73,7 +76,7 @@ pub(super) struct OpenBlock {
 impl PlanChecker<'_> {
     /// A checker of expressions that sees what can be named here.
     pub(super) fn expressions(&mut self) -> Checker<'_> {
-        Checker::new(&self.names, self.diagnostics)
+        Checker::new(&self.names, self.diagnostics).within(self.shared.source, self.statement)
     }
 
     /// An expression of any type.
@@ -84,8 +87,8 @@ impl PlanChecker<'_> {
     }
 
     /// An expression of a type that its place wants.
-    pub(super) fn value_of(&mut self, expression: &ast::Expr, ty: &Type, expectation: Expectation) -> Code {
-        let code = self.expressions().check_against(expression, ty, &expectation);
+    pub(super) fn value_of(&mut self, expression: &ast::Expr, ty: &Type, expectation: &Expectation) -> Code {
+        let code = self.expressions().check_against(expression, ty, expectation);
         self.note_reads(&code);
         code
     }
@@ -169,7 +172,7 @@ impl PlanChecker<'_> {
 
     /// Puts a condition that has a node already around what follows.
     pub(super) fn guard_by(&mut self, node: NodeId, condition: &ast::Expr, negated: bool) -> GuardMark {
-        let facts = if negated { atoms(&negate(condition)) } else { atoms(condition) };
+        let facts = if negated { negated_atoms(condition) } else { atoms(condition) };
         let facts = self.names.assume(facts);
         let atoms = self.open.last_mut().map_or(0, |block| {
             block.guard.push(GuardAtom { condition: node, negated });
@@ -178,8 +181,9 @@ impl PlanChecker<'_> {
         GuardMark { atoms, facts }
     }
 
-    /// Takes away what was put around since `mark`.
-    pub(super) fn unguard(&mut self, mark: GuardMark) {
+    /// Takes away what was put around since `mark`, if there is one.
+    pub(super) fn unguard(&mut self, mark: impl Into<Option<GuardMark>>) {
+        let Some(mark) = mark.into() else { return };
         self.names.forget(mark.facts);
         if let Some(block) = self.open.last_mut() {
             block.guard.truncate(mark.atoms);
@@ -239,13 +243,6 @@ pub(super) fn merge_touch(touches: &mut Vec<Touch>, touch: &Touch) {
         Some(known) => known.effect = known.effect.max(touch.effect),
         None => touches.push(touch.clone()),
     }
-}
-
-/// The expression `!(e)`.
-fn negate(expression: &ast::Expr) -> ast::Expr {
-    let operators = vec![(ast::UnaryOp::Not, Span::at(expression.span.start as usize))];
-    let kind = ast::ExprKind::Unary { operators, operand: Box::new(expression.clone()) };
-    ast::Expr { span: expression.span, kind }
 }
 
 /// The names that statements introduce in their frame, those under an `if` included.

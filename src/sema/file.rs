@@ -68,8 +68,8 @@ impl Session<'_> {
         let mut types = NamedTypes::of_file(file, &mut diagnostics);
         let tools = self.tools.clone().with_signatures(file, &mut types, &mut diagnostics);
         let uses = self.uses(source, file, &tools, &mut diagnostics);
-        let shared = Shared { tools: &tools, namespaces: &uses.namespaces, first_use: uses.first };
-        let mut used = BTreeSet::new();
+        let shared = Shared { source, tools: &tools, namespaces: &uses.namespaces, first_use: uses.first };
+        let mut called = BTreeSet::new();
         let mut plans: Vec<Arc<Plan>> = Vec::new();
         let mut seen: BTreeMap<Arc<str>, Span> = BTreeMap::new();
         for item in &file.items {
@@ -79,11 +79,11 @@ impl Session<'_> {
                 continue;
             }
             seen.insert(plan.name.text.clone(), plan.name.span);
-            let checked = check_plan(item, plan, &shared, &mut types, &mut diagnostics, &mut used);
-            plans.push(Arc::new(checked));
+            let sound = check_plan(item, plan, &shared, &mut types, &mut diagnostics, &mut called);
+            plans.push(Arc::new(sound));
         }
-        super::test_item::check(file, &plans, &shared, &mut used, &mut diagnostics);
-        unused(&uses, &used, &types, file, &mut diagnostics);
+        super::test_item::check(file, &plans, &shared, &mut called, &mut diagnostics);
+        unused(&uses, &called, &types, file, &mut diagnostics);
         self.stack.pop();
         diagnostics.sort_by_key(|diagnostic| (diagnostic.span.start, diagnostic.span.end));
         CheckedFile { plans, diagnostics }
@@ -290,6 +290,7 @@ fn check_plan(
         replies: Vec::new(),
         read: BTreeSet::new(),
         lets: Vec::new(),
+        statement: item.span,
     };
     checker.open_block(BlockKind::Plan, None, &plan.body.statements);
     let parameters = checker.parameters(&plan.parameters);
@@ -326,7 +327,7 @@ impl PlanChecker<'_> {
             let ty = self.types.resolve(&parameter.ty, self.diagnostics);
             let default = parameter.default.as_ref().map(|default| {
                 let what = format!("the default of `{}`", parameter.name.text);
-                self.value_of(default, &ty, Expectation::default(what))
+                self.value_of(default, &ty, &Expectation::default(what))
             });
             let optional = parameter.optional || is_optional(&parameter.ty);
             let seen = if optional && default.is_none() { Type::union([ty.clone(), Type::Null]) } else { ty.clone() };
@@ -398,7 +399,7 @@ impl PlanChecker<'_> {
 /// Namespaces and types that nothing in the file names.
 fn unused(
     uses: &Uses,
-    used: &BTreeSet<Arc<str>>,
+    called: &BTreeSet<Arc<str>>,
     types: &NamedTypes,
     file: &ast::File,
     diagnostics: &mut Vec<Diagnostic>,
@@ -410,7 +411,7 @@ fn unused(
     let has_plans = file.items.iter().any(|item| matches!(item.kind, ast::ItemKind::Plan(_)));
     for (name, namespace) in &uses.namespaces {
         let Some((span, item)) = uses.spans.get(name) else { continue };
-        if used.contains(name) || !has_plans || matches!(namespace, Namespace::Unresolved) {
+        if called.contains(name) || !has_plans || matches!(namespace, Namespace::Unresolved) {
             continue;
         }
         let message = format!("nothing in this file calls `{name}`");

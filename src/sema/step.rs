@@ -61,7 +61,7 @@ impl PlanChecker<'_> {
         if let Some(block) = self.open.last_mut() {
             block.steps.insert(step.name.text.clone(), node);
         }
-        mark.into_iter().for_each(|mark| self.unguard(mark));
+        self.unguard(mark);
     }
 
     fn step_body(&mut self, step: &ast::Step) -> CheckedBody {
@@ -136,7 +136,7 @@ impl PlanChecker<'_> {
         let by = by.as_ref().map(|by| self.value(by));
         self.statements(&block.statements);
         let mut checked = self.closed(&block.statements, BlockKind::Each, |_| {
-            StepKind::Each(Each { list: list_code, max, parallel, by, settle: *settle, body: id })
+            StepKind::Each(Box::new(Each { list: list_code, max, parallel, by, settle: *settle, body: id }))
         });
         if *settle {
             checked.ty = Type::Result(Arc::new(checked.ty));
@@ -175,7 +175,7 @@ impl PlanChecker<'_> {
     /// A whole number that bounds something.
     fn bound(&mut self, expression: Option<&ast::Expr>, what: &str) -> Option<Code> {
         let expectation = Expectation::of(what);
-        expression.map(|expression| self.value_of(expression, &Type::Int, expectation))
+        expression.map(|expression| self.value_of(expression, &Type::Int, &expectation))
     }
 
     fn repeat(
@@ -193,7 +193,7 @@ impl PlanChecker<'_> {
         self.introduce(state, NameKind::Local, state_type);
         self.statements(&block.statements);
         let mut checked = self.closed(&block.statements, BlockKind::Repeat, |_| {
-            StepKind::Repeat(Repeat { initial: initial_code, max, body: id })
+            StepKind::Repeat(Box::new(Repeat { initial: initial_code, max, body: id }))
         });
         // A round whose guarded `yield` was not taken adds nothing, so the list never holds its absence.
         let element = if checked.ty == Type::Null { Type::Null } else { checked.ty.clone() };
