@@ -61,6 +61,9 @@ pub enum EventKind<'a> {
 /// Who listens. Called by the dispatcher between two changes, so it must not block.
 pub trait Observer: Send {
     fn observe(&mut self, event: &Event<'_>);
+
+    /// Nothing more happens until something outside does: the moment to pass on what was kept back.
+    fn idle(&mut self) {}
 }
 
 /// Nobody listens.
