@@ -60,8 +60,13 @@ fn wrong_inputs_are_wrong_usage_and_say_what_would_be_right() {
 fn a_failed_run_ends_with_1_and_names_the_step_and_the_class() {
     let output = run(HELLO, &["-i", "name=x", "-i", "times=12"]);
     assert_eq!((output.status, output.stdout.as_str()), (1, ""));
-    assert!(output.stderr.contains("validation.ensure") && output.stderr.contains("that is too often"), "{}", output.stderr);
-    let plan = "use sys plan p() { step d = do { step f = sys.fail(class: \"tool.gone\", message: \"it is gone\") yield 1 } }";
+    assert!(
+        output.stderr.contains("validation.ensure") && output.stderr.contains("that is too often"),
+        "{}",
+        output.stderr
+    );
+    let plan =
+        "use sys plan p() { step d = do { step f = sys.fail(class: \"tool.gone\", message: \"it is gone\") yield 1 } }";
     let output = run(plan, &[]);
     assert!(output.stderr.contains("the step `d` failed with tool.gone: it is gone"), "{}", output.stderr);
     assert!(output.stderr.contains("because the step `d.f`"), "{}", output.stderr);
@@ -74,10 +79,16 @@ fn the_document_of_a_run_has_every_step() {
     assert_eq!((&outcome["status"], &outcome["reply"]["text"]), (&json!("completed"), &json!("Hello x 1")));
     let steps = outcome["steps"].as_array().unwrap();
     assert_eq!(steps.len(), 2);
-    assert_eq!((&steps[0]["path"], &steps[0]["tool"], &steps[0]["attempts"]), (&json!("said"), &json!("sys.echo"), &json!(1)));
+    assert_eq!(
+        (&steps[0]["path"], &steps[0]["tool"], &steps[0]["attempts"]),
+        (&json!("said"), &json!("sys.echo"), &json!(1))
+    );
     assert_eq!((&steps[0]["arguments"], &steps[0]["output"]), (&json!({"value": "Hello x 1"}), &json!("Hello x 1")));
     assert_eq!((&steps[1]["status"], &steps[1]["reason"]), (&json!("skipped"), &json!("guard")));
-    assert_eq!((&outcome["usage"]["calls"], &outcome["tasks"], &outcome["error"]), (&json!(1), &json!([]), &Json::Null));
+    assert_eq!(
+        (&outcome["usage"]["calls"], &outcome["tasks"], &outcome["error"]),
+        (&json!(1), &json!([]), &Json::Null)
+    );
     let failed = run(HELLO, &["-i", "name=x", "-i", "times=12", "--format", "json"]);
     assert_eq!((failed.status, &failed.json()["error"]["class"]), (1, &json!("validation.ensure")));
 }
@@ -111,7 +122,10 @@ fn a_text_reply_is_plain_and_its_escapes_are_shown() {
 
 #[test]
 fn findings_stop_a_run_before_it_starts() {
-    let files = folder([("a.plan", "use fs\nplan p() {\n    allow { write: [\".\"] }\n    step w = fs.write(path: \"out.txt\", content: \"x\")\n    step y = fs.read(pth: \"out.txt\")\n}")]);
+    let files = folder([(
+        "a.plan",
+        "use fs\nplan p() {\n    allow { write: [\".\"] }\n    step w = fs.write(path: \"out.txt\", content: \"x\")\n    step y = fs.read(pth: \"out.txt\")\n}",
+    )]);
     let output = planrun(["run", "a.plan"]).within(files.path()).run();
     assert_eq!(output.status, 1);
     assert!(output.stderr.contains("unknown-argument"), "{}", output.stderr);
@@ -186,7 +200,8 @@ fn plans_call_plans_within_what_the_caller_may_reach() {
     assert_eq!((output.status, &outcome["reply"]), (0, &json!("kept")), "{outcome:#}");
     assert_eq!(std::fs::read_to_string(files.path().join("out/a.txt")).unwrap(), "hi");
     assert!(!files.path().join("secret").exists());
-    let paths = outcome["steps"].as_array().unwrap().iter().map(|step| step["path"].as_str().unwrap()).collect::<Vec<_>>();
+    let paths =
+        outcome["steps"].as_array().unwrap().iter().map(|step| step["path"].as_str().unwrap()).collect::<Vec<_>>();
     assert_eq!(paths, ["k", "k.w", "k.s"]);
 }
 
