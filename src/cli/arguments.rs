@@ -49,9 +49,12 @@ pub struct MockArguments {
     /// Append each call to this file, one JSON object a line.
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
+    /// Decides the data that is made up where an app file gives none.
+    #[arg(long, value_name = "N", default_value = "0")]
+    pub seed: u64,
     /// Let the first N calls of a tool fail. May be repeated.
     #[arg(long, value_name = "TOOL=N", value_delimiter = ',', value_parser = failures)]
-    pub failures: Vec<(String, u32)>,
+    pub failures: Vec<(String, u64)>,
 }
 
 /// Check a plan, then run it.
@@ -120,7 +123,7 @@ fn key_value(text: &str) -> Result<(String, String), String> {
 }
 
 /// `tool=3`
-fn failures(text: &str) -> Result<(String, u32), String> {
+fn failures(text: &str) -> Result<(String, u64), String> {
     let (tool, count) = key_value(text).map_err(|_| "write TOOL=N, such as grant_access=3")?;
     let count = count.parse().map_err(|_| format!("`{count}` is not a number of calls"))?;
     Ok((tool, count))

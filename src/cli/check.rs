@@ -1,6 +1,8 @@
 //! `planrun check`: every finding in every plan, before anything runs.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use rayon::prelude::*;
@@ -8,9 +10,10 @@ use rayon::prelude::*;
 use super::plan_files::{self, Loaded, PlanFile};
 use super::workspace::Workspace;
 use super::{Exit, Failure, Terminal};
+use crate::diag::Severities;
 use crate::diag::render::{FileReport, Summary, human, json, short};
-use crate::diag::{Diagnostic, Severities};
-use crate::source::SourceFile;
+use crate::host::{Host, RealHost};
+use crate::project::Location;
 
 /// Bytes of stack for each thread: the nesting caps of the language need a part of it in unoptimised builds.
 const STACK_BYTES: usize = 16 * 1024 * 1024;
@@ -71,8 +74,9 @@ pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) ->
             Err(problem) => problems.push(problem),
         }
     }
-    let files = reports.len();
+    let files = found.files.len();
     reports.retain(|report| !report.diagnostics.is_empty());
+    reports.sort_by(|one, other| one.source.name().cmp(other.source.name()));
     terminal.print(&match arguments.format {
         Format::Human => human(&reports, terminal.look),
         Format::Short => short(&reports),
@@ -90,32 +94,54 @@ pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) ->
     })
 }
 
-/// The findings of one plan.
-fn diagnose(source: &SourceFile, project: Option<&Path>) -> Result<Vec<Diagnostic>, String> {
-    let workspace = Workspace::open(Path::new(source.name()), project).map_err(|failure| failure.to_string())?;
-    Ok(workspace.check(source).diagnostics)
+/// The projects that plans belong to, each opened once.
+struct Workspaces {
+    projects: BTreeMap<Location, Workspace>,
+    of_file: Vec<Location>,
 }
 
-/// Checks all files at the same time; the results have the order of the files.
+impl Workspaces {
+    fn open(files: &[PlanFile], folder: Option<&Path>) -> Result<Self, Failure> {
+        let host: Arc<dyn Host> = Arc::new(RealHost);
+        let mut projects = BTreeMap::new();
+        let mut of_file = Vec::with_capacity(files.len());
+        for file in files {
+            let location = Workspace::locate(&*host, file.path(), folder)?;
+            if !projects.contains_key(&location) {
+                projects.insert(location.clone(), Workspace::at(host.clone(), &location)?);
+            }
+            of_file.push(location);
+        }
+        Ok(Self { projects, of_file })
+    }
+}
+
+/// Checks all files at the same time. First what was found in the projects' own files, then the plans in their order.
 fn check_all(
     files: &[PlanFile],
-    project: Option<&Path>,
+    folder: Option<&Path>,
     severities: &Severities,
 ) -> Result<Vec<Result<FileReport, String>>, Failure> {
     let pool = rayon::ThreadPoolBuilder::new().stack_size(STACK_BYTES).build();
     let pool = pool.map_err(|error| Failure::Environment(format!("cannot start threads: {error}")))?;
-    let check = |file: &PlanFile| {
-        let mut report = match plan_files::load(file)? {
+    let mut workspaces = Workspaces::open(files, folder)?;
+    let findings = workspaces.projects.values_mut().flat_map(|workspace| std::mem::take(&mut workspace.findings));
+    let mut results = findings.map(Ok).collect::<Vec<_>>();
+    let check = |(file, location): (&PlanFile, &Location)| {
+        Ok(match plan_files::load(file)? {
             Loaded::Broken(report) => report,
             Loaded::Text(source) => {
-                let diagnostics = diagnose(&source, project)?;
-                FileReport::new(source, diagnostics)
+                let checked = workspaces.projects.get(location).map(|workspace| workspace.check(&source));
+                FileReport::new(source, checked.map(|checked| checked.diagnostics).unwrap_or_default())
             }
-        };
-        severities.apply(&mut report.diagnostics);
-        Ok(report)
+        })
     };
-    Ok(pool.install(|| files.par_iter().map(check).collect()))
+    let plans: Vec<_> = pool.install(|| files.par_iter().zip(&workspaces.of_file).map(check).collect());
+    results.extend(plans);
+    for report in results.iter_mut().flatten() {
+        severities.apply(&mut report.diagnostics);
+    }
+    Ok(results)
 }
 
 fn nothing_found(paths: &[PathBuf]) -> String {

@@ -26,7 +26,8 @@ pub fn command(arguments: &EvalArguments, terminal: Terminal) -> Result<Exit, Fa
         std::fs::read_to_string(path)
             .map_err(|error| Failure::Environment(format!("cannot read `{}`: {error}", path.display())))
     });
-    let answer = run(&arguments.expression, bindings.transpose()?.as_deref(), arguments.typed).map_err(Failure::Usage)?;
+    let answer =
+        run(&arguments.expression, bindings.transpose()?.as_deref(), arguments.typed).map_err(Failure::Usage)?;
     terminal.print(&format!("{}\n", answer.text))?;
     Ok(if answer.is_value { Exit::Fine } else { Exit::Findings })
 }

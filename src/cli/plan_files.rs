@@ -93,6 +93,15 @@ impl PlanFile {
         if path.as_os_str() == STDIN { Self::Stdin } else { Self::Path(tidy(path)) }
     }
 
+    /// Where it is; `-` for standard input.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::Stdin => Path::new(STDIN),
+            Self::Path(path) => path,
+        }
+    }
+
     /// The name that reports show, with `/` between folders.
     #[must_use]
     pub fn name(&self) -> String {

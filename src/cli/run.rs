@@ -14,6 +14,7 @@ use super::{Exit, Failure, Terminal};
 use crate::diag::closest;
 use crate::diag::render::{human, visible_line};
 use crate::engine::{self, Context, Defaults, Event, EventKind, Observer, Outcome, Program, StepError};
+use crate::mock::{MockOptions, MockServer};
 use crate::protocol::RunState;
 use crate::sema::{Plan, PlanParameter};
 use crate::types::{Literal, Type, decode};
@@ -50,15 +51,20 @@ async fn execute(
     arguments: &RunArguments,
     terminal: Terminal,
 ) -> Result<Outcome, Failure> {
+    let mock = if arguments.mock { Some(start_mock(workspace).await?) } else { None };
+    let tools = match &mock {
+        Some(server) => workspace.catalog(Some(&|app| server.endpoint(app))),
+        None => workspace.catalog(None),
+    };
     let cancel = CancellationToken::new();
     tokio::spawn(stop_on_interrupt(cancel.clone()));
     let mut observer = Listener::new(arguments.format, terminal);
     let run_id = arguments.run_id.clone().unwrap_or_else(|| new_run_id(workspace));
     let context = Context {
         host: workspace.host.clone(),
-        tools: workspace.catalog.clone(),
+        tools,
         limit: workspace.limit.clone(),
-        root: workspace.root.clone(),
+        root: workspace.project.root.clone(),
         run_id,
         defaults: Defaults { policy: workspace.policy.clone(), max_steps: arguments.max_steps },
         observer: &mut observer,
@@ -66,7 +72,16 @@ async fn execute(
     };
     let outcome = engine::run(program, inputs, context).await;
     observer.close();
+    if let Some(server) = mock {
+        server.shutdown().await;
+    }
     Ok(outcome)
+}
+
+/// The test double of the project's apps, on a free port of the loopback interface.
+async fn start_mock(workspace: &Workspace) -> Result<MockServer, Failure> {
+    let started = MockServer::start(&workspace.project.apps, MockOptions::default(), workspace.host.clone()).await;
+    started.map_err(|error| Failure::Environment(format!("the mock of the apps cannot start: {error}")))
 }
 
 /// The first Ctrl-C stops gracefully: effects in flight are awaited. The second ends the process.
@@ -134,7 +149,9 @@ impl Observer for Listener {
                 EventKind::StepWaiting { path, attempt, wait, error: Some(_) } => {
                     progress.retrying(path, *attempt, *wait);
                 }
-                EventKind::StepSettled { path, state, duration, .. } => progress.finished(path, *state, *duration),
+                EventKind::StepSettled { path, state, attempts, duration, .. } => {
+                    progress.finished(path, *state, *attempts, *duration);
+                }
                 EventKind::RunStarted { .. }
                 | EventKind::StepQueued { .. }
                 | EventKind::StepWaiting { .. }
@@ -163,7 +180,8 @@ fn inputs(plan: &Plan, arguments: &RunArguments) -> Result<BTreeMap<Arc<str>, Va
         let parameter = parameter(plan, name)?;
         inputs.insert(parameter.name.clone(), parse_input(parameter, text)?);
     }
-    let missing = plan.parameters.iter().filter(|parameter| parameter.required && !inputs.contains_key(&parameter.name));
+    let missing =
+        plan.parameters.iter().filter(|parameter| parameter.required && !inputs.contains_key(&parameter.name));
     let missing = missing.map(|parameter| format!("-i {}={}", parameter.name, placeholder(&parameter.ty)));
     let missing = missing.collect::<Vec<_>>();
     if missing.is_empty() {
@@ -201,7 +219,8 @@ fn parse_input(parameter: &PlanParameter, text: &str) -> Result<Value, Failure> 
     let plain = serde_json::Value::String(text.to_owned());
     let parsed = serde_json::from_str::<serde_json::Value>(text);
     let as_text = decode(&plain, &parameter.ty);
-    let takes_text = parameter.ty.members().iter().any(|member| matches!(member, Type::String | Type::Literal(Literal::String(_))));
+    let takes_text =
+        parameter.ty.members().iter().any(|member| matches!(member, Type::String | Type::Literal(Literal::String(_))));
     if takes_text && let Ok(value) = as_text {
         return Ok(value);
     }
@@ -262,10 +281,12 @@ fn shown(outcome: &Outcome, output: RunOutput) -> String {
             Some(reply) => reply.to_json(),
             None => return String::new(),
         },
-        RunOutput::Last => match outcome.steps().into_iter().rev().find(|step| step.duration_ms > 0 || step.attempts > 0) {
-            Some(step) => step.output.to_json(),
-            None => return String::new(),
-        },
+        RunOutput::Last => {
+            match outcome.steps().into_iter().rev().find(|step| step.duration_ms > 0 || step.attempts > 0) {
+                Some(step) => step.output.to_json(),
+                None => return String::new(),
+            }
+        }
         RunOutput::Full => serde_json::to_value(outcome.steps()).unwrap_or_default(),
         RunOutput::Observations => {
             let steps = outcome.steps();
@@ -284,7 +305,12 @@ fn explain_failure(error: &StepError, terminal: Terminal) {
     terminal.complain(&format!("{} failed with {}: {}", place(error), error.class, visible_line(&error.message)));
     let mut cause = error.cause.as_deref();
     while let Some(error) = cause {
-        terminal.say(&format!("  because {} failed with {}: {}", place(error), error.class, visible_line(&error.message)));
+        terminal.say(&format!(
+            "  because {} failed with {}: {}",
+            place(error),
+            error.class,
+            visible_line(&error.message)
+        ));
         cause = error.cause.as_deref();
     }
 }

@@ -8,20 +8,21 @@ use super::{Failure, Terminal};
 use crate::diag::render::{FileReport, human};
 use crate::diag::{Diagnostic, codes};
 use crate::host::{Host, RealHost};
+use crate::project::{Location, Project};
 use crate::sema::{self, CheckedFile, Files, Plan, Policy, Tools};
 use crate::source::SourceFile;
 use crate::tools::{Catalog, Permissions};
 
-/// The tools at hand.
+/// A project with its tools.
 pub struct Workspace {
     pub host: Arc<dyn Host>,
-    /// Where relative paths of plans begin.
-    pub root: PathBuf,
-    pub catalog: Arc<Catalog>,
+    pub project: Project,
     /// What the project lets plans reach.
     pub limit: Option<Permissions>,
     /// What plans leave out.
     pub policy: Policy,
+    /// About `planrun.yaml` and the app files.
+    pub findings: Vec<FileReport>,
     tools: Tools,
 }
 
@@ -32,16 +33,46 @@ pub struct CheckedPlan {
 }
 
 impl Workspace {
-    /// The tools that plans beside `plan` may call.
+    /// The project around a plan.
     ///
     /// # Errors
     /// When the project's file cannot be used.
-    pub fn open(plan: &Path, project: Option<&Path>) -> Result<Self, Failure> {
-        let host: Arc<dyn Host> = Arc::new(RealHost::default());
-        let root = project.or_else(|| plan.parent()).map_or_else(|| PathBuf::from("."), Path::to_path_buf);
-        let catalog = Catalog::new(host.clone(), root.clone(), &Arc::new(Permissions::none()));
-        let tools = catalog.signatures().cloned().collect();
-        Ok(Self { host, root, catalog: Arc::new(catalog), limit: None, policy: Policy::default(), tools })
+    pub fn open(plan: &Path, folder: Option<&Path>) -> Result<Self, Failure> {
+        let host: Arc<dyn Host> = Arc::new(RealHost);
+        let location = Self::locate(&*host, plan, folder)?;
+        Self::at(host, &location)
+    }
+
+    /// Where the project of a plan is; `-` is in the current folder.
+    ///
+    /// # Errors
+    /// When the folder that the user named holds no project.
+    pub fn locate(host: &dyn Host, plan: &Path, folder: Option<&Path>) -> Result<Location, Failure> {
+        let plan = (plan.as_os_str() != "-").then_some(plan);
+        Location::of(host, plan, folder).map_err(|error| Failure::Environment(error.to_string()))
+    }
+
+    /// The project at a place.
+    ///
+    /// # Errors
+    /// When the project's file cannot be used.
+    pub fn at(host: Arc<dyn Host>, location: &Location) -> Result<Self, Failure> {
+        let environment = |message: String| Failure::Environment(message);
+        let (project, findings) = Project::open(&*host, location).map_err(|error| environment(error.to_string()))?;
+        let limit = project.settings.allow.as_ref().map(|grant| Permissions::new(grant, &project.root, &*host));
+        let limit = limit.transpose().map_err(|error| environment(format!("planrun.yaml: {error}")))?;
+        let policy = Policy::from_project(&project.settings.policy);
+        let policy = policy.map_err(|error| environment(format!("planrun.yaml: policy: {error}")))?;
+        let tools = project.catalog(&host, &Arc::new(Permissions::none()), None).signatures().cloned().collect();
+        let findings =
+            findings.into_iter().map(|found| FileReport { source: found.source, diagnostics: found.diagnostics });
+        Ok(Self { findings: findings.collect(), host, project, limit, policy, tools })
+    }
+
+    /// Every tool of the project; `endpoint` gives the address that stands in for those of an app.
+    #[must_use]
+    pub fn catalog(&self, endpoint: Option<&dyn Fn(&str) -> String>) -> Arc<Catalog> {
+        Arc::new(self.project.catalog(&self.host, &Arc::new(Permissions::none()), endpoint))
     }
 
     /// Checks one file.
@@ -62,6 +93,9 @@ impl Workspace {
                 return Ok(None);
             }
         };
+        if !self.findings.is_empty() {
+            terminal.say_plainly(&human(&self.findings, terminal.look));
+        }
         let checked = self.check(&source);
         let failed = checked.diagnostics.iter().any(Diagnostic::is_error);
         let shown = checked.diagnostics.into_iter().filter(|found| !failed || found.is_error()).collect::<Vec<_>>();
@@ -100,7 +134,9 @@ fn choose(plans: &[Arc<Plan>], name: Option<&str>, path: &Path) -> Result<Arc<Pl
         }),
         (None, [only]) => Ok(only.clone()),
         (None, []) => Err(Failure::Usage(format!("`{shown}` has no plan"))),
-        (None, _) => Err(Failure::Usage(format!("`{shown}` has several plans: {names}; choose one with `--plan NAME`"))),
+        (None, _) => {
+            Err(Failure::Usage(format!("`{shown}` has several plans: {names}; choose one with `--plan NAME`")))
+        }
     }
 }
 

@@ -75,7 +75,8 @@ impl Contracts {
                 if let Some(violation) = violation {
                     return Err(format!("the result breaks the tool's contract: {violation}"));
                 }
-                decode(&json, &signature.returns).map_err(|mismatch| format!("the result does not have the declared type: {mismatch}"))
+                decode(&json, &signature.returns)
+                    .map_err(|mismatch| format!("the result does not have the declared type: {mismatch}"))
             }
         }
     }
@@ -83,7 +84,12 @@ impl Contracts {
 
 impl Dispatcher<'_> {
     /// Evaluates the arguments of a call and holds them against its contract.
-    pub(super) fn arguments(&mut self, at: NodeRef, call: &Call, signature: &Signature) -> Result<Value, Arc<StepError>> {
+    pub(super) fn arguments(
+        &mut self,
+        at: NodeRef,
+        call: &Call,
+        signature: &Signature,
+    ) -> Result<Value, Arc<StepError>> {
         let program = self.program(at.0);
         let path = self.path(&program, at);
         let map = self.argument_map(at.0, call, |name| {

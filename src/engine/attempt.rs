@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::Program;
@@ -17,6 +16,9 @@ use crate::sema::{Call, Step, StepKind, Target};
 use crate::tools::{CallError, Outcome, Reply, Request, Sent};
 use crate::types::{Budget, Effect, ErrorClass, Signature, Validation};
 use crate::value::Value;
+
+/// How long a transport gets to stop after a timeout, such as a program to die.
+const CLEAN_UP: Duration = Duration::from_secs(2);
 
 /// A call that has begun and not settled.
 pub(super) struct Leaf {
@@ -68,7 +70,10 @@ impl Dispatcher<'_> {
             self.emit(EventKind::StepQueued { path: &path });
             return;
         }
-        self.mark_started(at);
+        if let Err(error) = self.mark_started(at) {
+            self.give_slot(self.frames[at.0].scope);
+            return self.expression_failed(program, at, &error);
+        }
         let Some((step, call, signature)) = tool_call(program, self, at) else { return };
         let arguments = match self.arguments(at, call, &signature) {
             Ok(arguments) => arguments,
@@ -93,7 +98,14 @@ impl Dispatcher<'_> {
     }
 
     /// Makes the next attempt; the slot is held.
-    fn attempt(&mut self, program: &Arc<Program>, at: NodeRef, step: &Step, signature: &Arc<Signature>, mut leaf: Leaf) {
+    fn attempt(
+        &mut self,
+        program: &Arc<Program>,
+        at: NodeRef,
+        step: &Step,
+        signature: &Arc<Signature>,
+        mut leaf: Leaf,
+    ) {
         let scope = self.frames[at.0].scope;
         if self.budget_is_spent(scope) {
             self.give_slot(scope);
@@ -148,10 +160,13 @@ impl Dispatcher<'_> {
     ) {
         let sender = self.sender.clone();
         tokio::spawn(async move {
-            let outcome = match tokio::time::timeout(limit, answer).await {
-                Ok(outcome) => outcome,
-                Err(_) => {
+            let mut answer = answer;
+            let outcome = tokio::select! {
+                outcome = &mut answer => outcome,
+                () = tokio::time::sleep(limit) => {
                     cancel.cancel();
+                    // The transport cleans up, and what it still says comes too late.
+                    let _ = tokio::time::timeout(CLEAN_UP, answer).await;
                     Err(timed_out(limit))
                 }
             };
@@ -204,7 +219,8 @@ impl Dispatcher<'_> {
 
     fn answered(&mut self, program: &Arc<Program>, at: NodeRef, step: &Step, leaf: Leaf, value: Value) {
         let Some(until) = &step.until else { return self.settle(at, End::Completed(value)) };
-        if let Some(place) = self.node(program, at).slot.and_then(|slot| self.frames[at.0].slots.get_mut(slot as usize)) {
+        if let Some(place) = self.node(program, at).slot.and_then(|slot| self.frames[at.0].slots.get_mut(slot as usize))
+        {
             *place = value.clone();
         }
         match self.evaluate(at.0, &until.condition) {
@@ -289,7 +305,9 @@ impl Dispatcher<'_> {
     }
 
     fn budget_is_spent(&mut self, scope: usize) -> bool {
-        let Some(limit) = self.scopes[scope].policy.budget_calls.filter(|limit| self.calls >= *limit) else { return false };
+        let Some(limit) = self.scopes[scope].policy.budget_calls.filter(|limit| self.calls >= *limit) else {
+            return false;
+        };
         let message = format!("the budget of {limit} calls is spent");
         self.fatal(ErrorClass::Budget(Budget::Calls), &message);
         true
@@ -329,16 +347,13 @@ impl Dispatcher<'_> {
             inner = self.scopes[scope].outer;
         }
         let Some(at) = self.queued.pop_first() else { return };
-        match self.leaves.get(&at) {
+        if let Some(leaf) = self.leaves.get(&at) {
             // Between two attempts: it goes on where it was.
-            Some(leaf) => {
-                let number = leaf.number;
-                self.timers.push(std::cmp::Reverse((Instant::now(), number, Timer::Again(at, number))));
-            }
-            None => {
-                self.frames[at.0].node(at.1).state = StepState::Pending;
-                self.ready.push(std::cmp::Reverse(at));
-            }
+            let number = leaf.number;
+            self.timers.push(std::cmp::Reverse((super::clock::now(), number, Timer::Again(at, number))));
+        } else {
+            self.frames[at.0].node(at.1).state = StepState::Pending;
+            self.ready.push(std::cmp::Reverse(at));
         }
     }
 }

@@ -118,7 +118,13 @@ impl Dispatcher<'_> {
     }
 
     /// The indices, or the keys of `by`, which must differ.
-    fn labels(&mut self, program: &Arc<Program>, at: NodeRef, each: &Each, list: &[Value]) -> Result<Vec<Arc<str>>, EvalError> {
+    fn labels(
+        &mut self,
+        program: &Arc<Program>,
+        at: NodeRef,
+        each: &Each,
+        list: &[Value],
+    ) -> Result<Vec<Arc<str>>, EvalError> {
         let Some(by) = &each.by else {
             return Ok((0..list.len()).map(|index| index.to_string().into()).collect());
         };
@@ -248,7 +254,14 @@ impl Dispatcher<'_> {
         }
     }
 
-    fn body_ended(&mut self, program: &Arc<Program>, at: NodeRef, role: Role, frame: FrameId, outcome: Result<(), Ending>) {
+    fn body_ended(
+        &mut self,
+        program: &Arc<Program>,
+        at: NodeRef,
+        role: Role,
+        frame: FrameId,
+        outcome: Result<(), Ending>,
+    ) {
         match outcome {
             Ok(()) => {
                 let value = self.frames[frame].values.pop().unwrap_or(Value::Null);

@@ -10,6 +10,7 @@ use tokio::time::Instant;
 
 use super::arguments::Contracts;
 use super::attempt::{Leaf, Message};
+use super::clock;
 use super::compound::Compound;
 use super::event::{Event, EventKind};
 use super::failure::StepError;
@@ -28,6 +29,9 @@ use crate::value::Value;
 
 /// How many ready nodes are taken before timers, answers and the stop are looked at.
 const BATCH: usize = 256;
+
+/// How deep lists and maps of a run may be nested.
+const MAX_VALUE_DEPTH: usize = 256;
 
 /// A node of a frame.
 pub(super) type NodeRef = (FrameId, u32);
@@ -107,7 +111,7 @@ impl<'a> Dispatcher<'a> {
             steps_created: 0,
             numbers: 0,
             events: 0,
-            begun: Instant::now(),
+            begun: clock::now(),
             begun_at,
             stopped: false,
             finished: false,
@@ -136,10 +140,12 @@ impl<'a> Dispatcher<'a> {
                 biased;
                 () = cancel.cancelled(), if !self.stopped => self.stop(),
                 message = self.inbox.recv() => {
-                    message.into_iter().for_each(|message| self.receive(message));
+                    if let Some(message) = message {
+                        self.receive(message);
+                    }
                     self.listen_without_waiting();
                 }
-                () = sleep_until(wake), if wake.is_some() => self.fire(),
+                () = clock::sleep_until(wake), if wake.is_some() => self.fire(),
             }
         }
         self.conclude()
@@ -219,7 +225,7 @@ impl<'a> Dispatcher<'a> {
 
     /// Calls due timers.
     fn fire(&mut self) {
-        let now = Instant::now();
+        let now = clock::now();
         while let Some(Reverse((at, ..))) = self.timers.peek() {
             if *at > now {
                 return;
@@ -237,10 +243,8 @@ impl<'a> Dispatcher<'a> {
     }
 
     pub(super) fn after(&mut self, wait: Duration, timer: Timer) {
-        // A wait beyond what the clock can hold is one that nobody sees the end of.
-        let at = Instant::now().checked_add(wait).unwrap_or_else(|| Instant::now() + Duration::from_secs(86_400 * 365));
         let number = self.number();
-        self.timers.push(Reverse((at, number, timer)));
+        self.timers.push(Reverse((clock::after(wait), number, timer)));
     }
 
     /// A number that no other phase of a step has.
@@ -350,17 +354,16 @@ impl<'a> Dispatcher<'a> {
             let graph = &self.scopes[frame.scope].program.graph.blocks[frame.block.0 as usize];
             graph.by_slot.get(slot as usize).copied().flatten()
         };
-        eval::evaluate(code, &View { frames: &self.frames, frame, by_slot: &by_slot })
+        let value = eval::evaluate(code, &View { frames: &self.frames, frame, by_slot: &by_slot })?;
+        // What is walked, printed or freed later is walked level by level, so a value may not grow without end.
+        if matches!(value, Value::List(_) | Value::Map(_)) && value.deeper_than(MAX_VALUE_DEPTH) {
+            let message = format!("the value is nested more than {MAX_VALUE_DEPTH} levels deep");
+            return Err(EvalError::plain(message, code.span));
+        }
+        Ok(value)
     }
 
     pub(super) fn state_of(&self, (frame, node): NodeRef) -> StepState {
         self.frames[frame].nodes[node as usize].state
-    }
-}
-
-async fn sleep_until(at: Option<Instant>) {
-    match at {
-        Some(at) => tokio::time::sleep_until(at).await,
-        None => std::future::pending().await,
     }
 }

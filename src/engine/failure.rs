@@ -63,7 +63,12 @@ impl StepError {
             return plain;
         }
         let message = format!("whether this happened is not known: {}", plain.message);
-        Self { class: ErrorClass::UnknownOutcome, message: message.into(), cause: Some(Arc::new(plain.clone())), ..plain }
+        Self {
+            class: ErrorClass::UnknownOutcome,
+            message: message.into(),
+            cause: Some(Arc::new(plain.clone())),
+            ..plain
+        }
     }
 
     /// The failure of a step whose inner step failed.
@@ -94,9 +99,9 @@ impl StepError {
         }
         let mut cause = Value::Null;
         for error in chain.into_iter().rev() {
-            let retry_after = error.retry_after.map_or(Value::Null, |wait| {
-                Value::Duration(i128::try_from(wait.as_nanos()).unwrap_or(i128::MAX))
-            });
+            let retry_after = error
+                .retry_after
+                .map_or(Value::Null, |wait| Value::Duration(i128::try_from(wait.as_nanos()).unwrap_or(i128::MAX)));
             let fields = [
                 ("class", Value::String(error.class.to_string().into())),
                 ("message", Value::String(error.message.clone())),

@@ -3,6 +3,7 @@
 mod abort;
 mod arguments;
 mod attempt;
+mod clock;
 mod compound;
 mod dispatcher;
 mod event;

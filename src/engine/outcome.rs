@@ -170,7 +170,9 @@ impl Trace {
             attempts: record.attempts,
             started_at: record.started.map(|started| self.instant(started)),
             duration_ms: record.duration / 1000,
-            arguments: details.and_then(|details| details.arguments.clone()).unwrap_or_else(|| Value::Map(Arc::default())),
+            arguments: details
+                .and_then(|details| details.arguments.clone())
+                .unwrap_or_else(|| Value::Map(Arc::default())),
             output,
             attributes: if record.recovered { vec!["recovered"] } else { Vec::new() },
             error,

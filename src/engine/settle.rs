@@ -324,7 +324,9 @@ fn decides(node: &crate::sema::Node) -> bool {
     match node.kind {
         NodeKind::Ensure { .. } => true,
         NodeKind::Fail(_) | NodeKind::Reply(_) | NodeKind::Yield(_) => !node.guard.is_empty(),
-        NodeKind::Condition(_) | NodeKind::Let(_) | NodeKind::Step(_) | NodeKind::Next(_) | NodeKind::NotYet(_) => false,
+        NodeKind::Condition(_) | NodeKind::Let(_) | NodeKind::Step(_) | NodeKind::Next(_) | NodeKind::NotYet(_) => {
+            false
+        }
     }
 }
 

@@ -17,84 +17,84 @@ struct Progress {
 }
 
 impl Machine<'_> {
-    pub(super) fn comprehension(&mut self, range: Value, comprehension: &Comprehension, span: Span) -> Outcome {
+    pub(super) fn comprehension(&mut self, range: &Value, comprehension: &Comprehension, span: Span) -> Outcome {
         let mut progress = Progress { elements: Vec::new(), entries: Map::new(), hits: 0, failed: None };
-        let decided = match &range {
-            Value::List(elements) => {
-                let mut decided = None;
-                for (index, element) in elements.iter().enumerate() {
-                    let position = Value::Int(i64::try_from(index).unwrap_or(i64::MAX));
-                    decided = self.step(comprehension, position, element, false, &mut progress)?;
-                    if decided.is_some() {
-                        break;
-                    }
-                }
-                decided
-            }
-            Value::Map(entries) => {
-                let mut decided = None;
-                for (key, value) in entries.iter() {
-                    decided = self.step(comprehension, Value::from(key), value, true, &mut progress)?;
-                    if decided.is_some() {
-                        break;
-                    }
-                }
-                decided
-            }
-            other => {
-                let message = format!("no such overload: {} is neither a list nor a map", other.kind_name());
-                return Err(EvalError::new(FailureKind::NoOverload, message, span));
-            }
+        let decided = match range {
+            Value::List(elements) => self.over_list(elements, comprehension, &mut progress)?,
+            Value::Map(entries) => self.over_map(entries, comprehension, &mut progress)?,
+            other => return Err(no_range(other, span)),
         };
-        if let Some(value) = decided {
-            return Ok(value);
+        match (decided, progress.failed) {
+            (Some(truth), _) => Ok(Value::Bool(truth)),
+            (None, Some(error)) => Err(error),
+            (None, None) => Ok(match comprehension.kind {
+                MacroKind::All => Value::Bool(true),
+                MacroKind::Exists => Value::Bool(false),
+                MacroKind::ExistsOne => Value::Bool(progress.hits == 1),
+                MacroKind::Map | MacroKind::Filter | MacroKind::TransformList => Value::from(progress.elements),
+                MacroKind::TransformMap | MacroKind::TransformMapEntry => Value::from(progress.entries),
+            }),
         }
-        if let Some(error) = progress.failed {
-            return Err(error);
-        }
-        Ok(match comprehension.kind {
-            MacroKind::All => Value::Bool(true),
-            MacroKind::Exists => Value::Bool(false),
-            MacroKind::ExistsOne => Value::Bool(progress.hits == 1),
-            MacroKind::Map | MacroKind::Filter | MacroKind::TransformList => Value::from(progress.elements),
-            MacroKind::TransformMap | MacroKind::TransformMapEntry => Value::from(progress.entries),
-        })
     }
 
-    /// One element. A value decides the whole macro.
+    fn over_list(
+        &mut self,
+        elements: &[Value],
+        comprehension: &Comprehension,
+        progress: &mut Progress,
+    ) -> Result<Option<bool>, EvalError> {
+        for (index, element) in elements.iter().enumerate() {
+            let position = Key::Int(i64::try_from(index).unwrap_or(i64::MAX));
+            match comprehension.second {
+                Some(second) => {
+                    self.set(comprehension.first, Value::from(&position));
+                    self.set(second, element.clone());
+                }
+                None => self.set(comprehension.first, element.clone()),
+            }
+            let decided = self.step(comprehension, element.clone(), &position, progress)?;
+            if decided.is_some() {
+                return Ok(decided);
+            }
+        }
+        Ok(None)
+    }
+
+    fn over_map(
+        &mut self,
+        entries: &Map,
+        comprehension: &Comprehension,
+        progress: &mut Progress,
+    ) -> Result<Option<bool>, EvalError> {
+        for (key, value) in entries {
+            self.set(comprehension.first, Value::from(key));
+            if let Some(second) = comprehension.second {
+                self.set(second, value.clone());
+            }
+            let decided = self.step(comprehension, Value::from(key), key, progress)?;
+            if decided.is_some() {
+                return Ok(decided);
+            }
+        }
+        Ok(None)
+    }
+
+    /// One element, whose variables are set. A truth value decides the whole macro.
     fn step(
         &mut self,
         comprehension: &Comprehension,
-        position: Value,
-        element: &Value,
-        is_map: bool,
+        single: Value,
+        key: &Key,
         progress: &mut Progress,
-    ) -> Result<Option<Value>, EvalError> {
-        let single = if is_map { position.clone() } else { element.clone() };
-        match comprehension.second {
-            Some(second) => {
-                self.set(comprehension.first, position.clone());
-                self.set(second, element.clone());
-            }
-            None => self.set(comprehension.first, single.clone()),
-        }
+    ) -> Result<Option<bool>, EvalError> {
         if let Some(condition) = &comprehension.condition
             && !self.truth(condition)?
         {
             return Ok(None);
         }
         match comprehension.kind {
-            MacroKind::All | MacroKind::Exists => {
-                let decisive = comprehension.kind == MacroKind::Exists;
-                match self.truth(&comprehension.body) {
-                    Ok(truth) if truth == decisive => return Ok(Some(Value::Bool(decisive))),
-                    Ok(_) => {}
-                    Err(error) if error.kind == FailureKind::CostLimit => return Err(error),
-                    Err(error) => {
-                        progress.failed.get_or_insert(error);
-                    }
-                }
-            }
+            MacroKind::All => return self.decides(comprehension, false, progress),
+            MacroKind::Exists => return self.decides(comprehension, true, progress),
             MacroKind::ExistsOne => progress.hits += u64::from(self.truth(&comprehension.body)?),
             MacroKind::Filter => {
                 if self.truth(&comprehension.body)? {
@@ -107,14 +107,28 @@ impl Machine<'_> {
             }
             MacroKind::TransformMap => {
                 let value = self.node(&comprehension.body)?;
-                if let Some(key) = Key::written(&position) {
-                    progress.entries.insert(key, value);
-                }
+                progress.entries.insert(key.clone(), value);
             }
             MacroKind::TransformMapEntry => {
                 let value = self.node(&comprehension.body)?;
                 collect(value, comprehension.body.span, &mut progress.entries)?;
             }
+        }
+        Ok(None)
+    }
+
+    /// Whether this element decides `all` or `exists`. An error waits for a later element that might decide.
+    fn decides(
+        &mut self,
+        comprehension: &Comprehension,
+        decisive: bool,
+        progress: &mut Progress,
+    ) -> Result<Option<bool>, EvalError> {
+        match self.truth(&comprehension.body) {
+            Ok(truth) if truth == decisive => return Ok(Some(decisive)),
+            Ok(_) => {}
+            Err(error) if error.kind == FailureKind::CostLimit => return Err(error),
+            Err(error) => drop(progress.failed.get_or_insert(error)),
         }
         Ok(None)
     }
@@ -131,6 +145,12 @@ impl Machine<'_> {
             other => Err(not_a_bool("a macro", &other, node.span)),
         }
     }
+}
+
+#[cold]
+fn no_range(value: &Value, span: Span) -> EvalError {
+    let message = format!("no such overload: {} is neither a list nor a map", value.kind_name());
+    EvalError::new(FailureKind::NoOverload, message, span)
 }
 
 /// Adds the entries of a map to those so far.

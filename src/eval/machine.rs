@@ -2,11 +2,13 @@
 
 use std::cmp::Ordering;
 
+use regex::Regex;
+
 use super::path::Absence;
 use super::{Environment, EvalError};
 use crate::builtins::operators::{self, Arithmetic};
 use crate::builtins::{Failure, FailureKind, Function};
-use crate::sema::expr::{MapKey, Node, Op, Operator, Piece};
+use crate::sema::expr::{Link, MapKey, Matcher, Node, Op, Operator, Piece};
 use crate::source::Span;
 use crate::value::{Key, Map, Value};
 
@@ -44,55 +46,29 @@ impl<'a> Machine<'a> {
         }
     }
 
+    /// Evaluates one operation. The arms are calls, which keeps the frames of deep nesting small.
     pub(super) fn node(&mut self, node: &Node) -> Outcome {
         self.charge(1, node.span)?;
         match &node.op {
             Op::Constant(value) => Ok(value.clone()),
             Op::Place(place) => self.environment.value(*place),
-            Op::Register(register) => Ok(self.registers.get(usize::from(*register)).cloned().unwrap_or(Value::Null)),
+            Op::Register(register) => Ok(self.register(*register)),
             Op::Template(pieces) => self.template(pieces, node.span),
             Op::List(elements) => self.list(elements, node.span),
             Op::Map(entries) => self.map(entries, node.span),
-            Op::Path { base, links } => {
-                let base = self.node(base)?;
-                self.path(base, links, Absence::Fails)
-            }
-            Op::Not(operand) => match self.node(operand)? {
-                Value::Bool(truth) => Ok(Value::Bool(!truth)),
-                other => Err(not_a_bool("!", &other, operand.span)),
-            },
-            Op::Negate(operand) => operators::negate(&self.node(operand)?).map_err(EvalError::at(node.span)),
+            Op::Path { base, links } => self.whole_path(base, links),
+            Op::Not(operand) => self.not(operand),
+            Op::Negate(operand) => self.negate(operand, node.span),
             Op::And(operands) => self.logical(operands, false, "&&"),
             Op::Or(operands) => self.logical(operands, true, "||"),
             Op::Chain { first, rest } => self.chain(first, rest),
             Op::Coalesce(operands) => self.coalesce(operands),
             Op::Conditional { arms, otherwise } => self.conditional(arms, otherwise),
-            Op::Match { subject, arms } => {
-                let value = self.node(subject)?;
-                let arm = arms.iter().find(|(matcher, _)| matcher.matches(&value));
-                match arm {
-                    Some((_, result)) => self.node(result),
-                    None => Err(EvalError::new(
-                        FailureKind::InvalidArgument,
-                        format!("no arm of `match` takes {}", value.preview(80)),
-                        subject.span,
-                    )),
-                }
-            }
+            Op::Match { subject, arms } => self.choose(subject, arms),
             Op::Call { function, arguments } => self.call(function, None, arguments, node.span),
-            Op::Matches { subject, pattern } => match self.node(subject)? {
-                Value::String(text) => {
-                    self.charge(text.len() as u64 / 16, node.span)?;
-                    Ok(Value::Bool(pattern.is_match(&text)))
-                }
-                other => Err(EvalError::at(node.span)(no_method("matches", &other))),
-            },
+            Op::Matches { subject, pattern } => self.matches(subject, pattern, node.span),
             Op::Has(path) => self.has(path),
-            Op::Let { register, value, body } => {
-                let value = self.node(value)?;
-                self.set(*register, value);
-                self.node(body)
-            }
+            Op::Let { register, value, body } => self.bind(*register, value, body),
             Op::Is { place, test } => Ok(Value::Bool(test.holds(self.environment.state(*place)))),
             Op::Winner(place) => Ok(self.environment.winner(*place).map_or(Value::Null, Value::String)),
             Op::Fail(message) => Err(EvalError::new(FailureKind::Unknown, message.clone(), node.span)),
@@ -106,12 +82,55 @@ impl<'a> Machine<'a> {
                 self.remaining = rest;
                 Ok(())
             }
-            None => Err(EvalError::new(
-                FailureKind::CostLimit,
-                "the expression does more work than one evaluation may",
-                span,
-            )),
+            None => Err(too_much_work(span)),
         }
+    }
+
+    fn register(&self, register: u16) -> Value {
+        self.registers.get(usize::from(register)).cloned().unwrap_or(Value::Null)
+    }
+
+    fn whole_path(&mut self, base: &Node, links: &[Link]) -> Outcome {
+        let base = self.node(base)?;
+        self.path(base, links, Absence::Fails)
+    }
+
+    fn not(&mut self, operand: &Node) -> Outcome {
+        match self.node(operand)? {
+            Value::Bool(truth) => Ok(Value::Bool(!truth)),
+            other => Err(not_a_bool("!", &other, operand.span)),
+        }
+    }
+
+    fn negate(&mut self, operand: &Node, span: Span) -> Outcome {
+        let value = self.node(operand)?;
+        operators::negate(&value).map_err(EvalError::at(span))
+    }
+
+    fn choose(&mut self, subject: &Node, arms: &[(Matcher, Node)]) -> Outcome {
+        let value = self.node(subject)?;
+        match arms.iter().find(|(matcher, _)| matcher.matches(&value)) {
+            Some((_, result)) => self.node(result),
+            None => Err(no_arm(&value, subject.span)),
+        }
+    }
+
+    fn matches(&mut self, subject: &Node, pattern: &Regex, span: Span) -> Outcome {
+        let value = self.node(subject)?;
+        self.is_match(&value, pattern, span)
+    }
+
+    /// Whether text matches a pattern; the work is linear in the text.
+    pub(super) fn is_match(&mut self, value: &Value, pattern: &Regex, span: Span) -> Outcome {
+        let Value::String(text) = value else { return Err(EvalError::at(span)(no_method("matches", value))) };
+        self.charge(text.len() as u64 / 16, span)?;
+        Ok(Value::Bool(pattern.is_match(text)))
+    }
+
+    fn bind(&mut self, register: u16, value: &Node, body: &Node) -> Outcome {
+        let value = self.node(value)?;
+        self.set(register, value);
+        self.node(body)
     }
 
     /// Counts the size of a value that was just made.
@@ -177,14 +196,7 @@ impl<'a> Machine<'a> {
                 Piece::Text(constant) => text.push_str(constant),
                 Piece::Value(node) => match self.node(node)? {
                     Value::String(value) => text.push_str(&value),
-                    other => match other.interpolated() {
-                        Some(value) => text.push_str(&value),
-                        None => {
-                            let kind = other.kind_name();
-                            let message = format!("only string, number and bool stand in text, not {kind}");
-                            return Err(EvalError::new(FailureKind::NoOverload, message, node.span));
-                        }
-                    },
+                    other => text.push_str(&interpolated(&other, node.span)?),
                 },
             }
         }
@@ -208,22 +220,20 @@ impl<'a> Machine<'a> {
         for (key, node) in entries {
             let key = match key {
                 MapKey::Constant(key) => key.clone(),
-                MapKey::Computed(node) => {
-                    let value = self.node(node)?;
-                    Key::written(&value).ok_or_else(|| {
-                        let message = format!("unsupported key type: {} cannot be a key", value.kind_name());
-                        EvalError::new(FailureKind::NoOverload, message, node.span)
-                    })?
-                }
+                MapKey::Computed(node) => self.key(node)?,
             };
             let value = self.node(node)?;
             if map.contains_key(&key) {
-                let message = format!("repeated key: `{key}` stands twice in one object");
-                return Err(EvalError::new(FailureKind::DuplicateKey, message, node.span));
+                return Err(repeated_key(&key, node.span));
             }
             map.insert(key, value);
         }
         Ok(Value::from(map))
+    }
+
+    fn key(&mut self, node: &Node) -> Result<Key, EvalError> {
+        let value = self.node(node)?;
+        Key::written(&value).ok_or_else(|| bad_key(&value, node.span))
     }
 
     /// `&&` and `||`: an operand that decides outweighs errors of the others, whatever their order.
@@ -302,6 +312,36 @@ impl<'a> Machine<'a> {
         }
         self.node(otherwise)
     }
+}
+
+#[cold]
+fn too_much_work(span: Span) -> EvalError {
+    EvalError::new(FailureKind::CostLimit, "the expression does more work than one evaluation may", span)
+}
+
+#[cold]
+fn no_arm(value: &Value, span: Span) -> EvalError {
+    let message = format!("no arm of `match` takes {}", value.preview(80));
+    EvalError::new(FailureKind::InvalidArgument, message, span)
+}
+
+#[cold]
+fn bad_key(value: &Value, span: Span) -> EvalError {
+    let message = format!("unsupported key type: {} cannot be a key", value.kind_name());
+    EvalError::new(FailureKind::NoOverload, message, span)
+}
+
+#[cold]
+fn repeated_key(key: &Key, span: Span) -> EvalError {
+    EvalError::new(FailureKind::DuplicateKey, format!("repeated key: `{key}` stands twice in one object"), span)
+}
+
+/// The text of a value within text.
+fn interpolated(value: &Value, span: Span) -> Result<String, EvalError> {
+    value.interpolated().ok_or_else(|| {
+        let message = format!("only string, number and bool stand in text, not {}", value.kind_name());
+        EvalError::new(FailureKind::NoOverload, message, span)
+    })
 }
 
 /// A value where a truth value is wanted.

@@ -1,7 +1,7 @@
 //! Paths: fields, indices and methods, and what they give where something is absent.
 
 use super::EvalError;
-use super::machine::{Machine, Outcome, no_method};
+use super::machine::{Machine, Outcome};
 use crate::builtins::FailureKind;
 use crate::sema::expr::{Link, LinkOp, Node, Op};
 use crate::source::Span;
@@ -32,7 +32,7 @@ impl Machine<'_> {
         let mut value = base;
         for link in links {
             self.charge(1, link.span)?;
-            if link.safe && value.is_null() {
+            if value.is_null() && (link.safe || absence != Absence::Fails) {
                 return Ok(Value::Null);
             }
             value = match self.link(value, link)? {
@@ -77,23 +77,27 @@ impl Machine<'_> {
     fn link(&mut self, value: Value, link: &Link) -> Result<Found, EvalError> {
         match &link.op {
             LinkOp::Field { key, optional } => field(&value, key, *optional, link.span),
-            LinkOp::Index(index) => {
-                let index = self.node(index)?;
-                element(&value, &index, link.span)
+            LinkOp::Index(index) => self.element(&value, index, link.span),
+            LinkOp::Call { .. } | LinkOp::Matches(_) | LinkOp::Macro(_) | LinkOp::Fail(_) => {
+                self.computed(value, link).map(Found::Value)
             }
-            LinkOp::Call { function, arguments } => {
-                self.call(function, Some(value), arguments, link.span).map(Found::Value)
-            }
-            LinkOp::Matches(pattern) => match value {
-                Value::String(text) => {
-                    self.charge(text.len() as u64 / 16, link.span)?;
-                    Ok(Found::Value(Value::Bool(pattern.is_match(&text))))
-                }
-                other => Err(EvalError::at(link.span)(no_method("matches", &other))),
-            },
-            LinkOp::Macro(comprehension) => self.comprehension(value, comprehension, link.span).map(Found::Value),
-            LinkOp::Fail(message) => Err(EvalError::new(FailureKind::Unknown, message.clone(), link.span)),
         }
+    }
+
+    /// A link that computes a value, and so is never absent.
+    fn computed(&mut self, value: Value, link: &Link) -> Outcome {
+        match &link.op {
+            LinkOp::Call { function, arguments } => self.call(function, Some(value), arguments, link.span),
+            LinkOp::Matches(pattern) => self.is_match(&value, pattern, link.span),
+            LinkOp::Macro(comprehension) => self.comprehension(&value, comprehension, link.span),
+            LinkOp::Fail(message) => Err(EvalError::new(FailureKind::Unknown, message.clone(), link.span)),
+            LinkOp::Field { .. } | LinkOp::Index(_) => Ok(value),
+        }
+    }
+
+    fn element(&mut self, value: &Value, index: &Node, span: Span) -> Result<Found, EvalError> {
+        let index = self.node(index)?;
+        element(value, &index, span)
     }
 }
 

@@ -93,7 +93,8 @@ fn draw_edges(block: &Placed<'_>, graph: &super::BlockGraph, drawing: &mut Drawi
         // Joins and conditions are not drawn: what stands above them is what is waited for.
         let mut above = vec![(target, None)];
         while let Some((vertex, through)) = above.pop() {
-            let edges = graph.dag.edges_directed(petgraph::graph::NodeIndex::new(vertex), petgraph::Direction::Incoming);
+            let edges =
+                graph.dag.edges_directed(petgraph::graph::NodeIndex::new(vertex), petgraph::Direction::Incoming);
             for edge in edges {
                 let source = edge.source().index();
                 let kind = through.unwrap_or_else(|| kind(*edge.weight()));
@@ -136,7 +137,9 @@ const fn kind(edge: Edge) -> EdgeKind {
 fn shape(step: &Step) -> Shape {
     match &step.kind {
         StepKind::Call(_) => Shape::Step,
-        StepKind::Do(_) | StepKind::Each(_) | StepKind::Repeat(_) | StepKind::Race(_) | StepKind::Match { .. } => Shape::Block,
+        StepKind::Do(_) | StepKind::Each(_) | StepKind::Repeat(_) | StepKind::Race(_) | StepKind::Match { .. } => {
+            Shape::Block
+        }
         StepKind::NotYet(_) => Shape::Wait,
     }
 }

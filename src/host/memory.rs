@@ -126,6 +126,11 @@ impl Host for MemoryHost {
         Ok(())
     }
 
+    fn append_file(&self, path: &Path, content: &[u8]) -> io::Result<()> {
+        self.state().files.entry(plain(path)).or_default().extend_from_slice(content);
+        Ok(())
+    }
+
     fn list_folder(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
         if self.kind(path)? == FileKind::File {
             return Err(io::ErrorKind::NotADirectory.into());

@@ -53,6 +53,11 @@ pub trait Host: Send + Sync {
     /// # Errors
     /// Whatever the file system says.
     fn write_file(&self, path: &Path, content: &[u8]) -> io::Result<()>;
+    /// Adds to the end of a file, which is made where there is none.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    fn append_file(&self, path: &Path, content: &[u8]) -> io::Result<()>;
     /// The paths in a folder, sorted by name.
     ///
     /// # Errors

@@ -71,6 +71,10 @@ impl Host for RealHost {
         result
     }
 
+    fn append_file(&self, path: &Path, content: &[u8]) -> io::Result<()> {
+        OpenOptions::new().append(true).create(true).open(path)?.write_all(content)
+    }
+
     fn list_folder(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
         let mut paths = fs::read_dir(path)?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?;
         paths.sort();

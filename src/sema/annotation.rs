@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::diag::{Diagnostic, closest, codes};
+use crate::diag::{Diagnostic, codes};
 use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::{Field, Literal, MapType, ObjectType, Rest, Type};
@@ -46,7 +46,8 @@ impl NamedTypes {
             if BUILT_IN.iter().any(|(word, _)| **word == *name.text) || &*name.text == "Result" {
                 let message = format!("`{}` is a built-in type", name.text);
                 diagnostics.push(
-                    Diagnostic::new(&codes::names::DUPLICATE_NAME, name.span, message).help("give the type another name"),
+                    Diagnostic::new(&codes::names::DUPLICATE_NAME, name.span, message)
+                        .help("give the type another name"),
                 );
             } else if let Some(first) = items.get(&name.text) {
                 diagnostics.push(super::finding::duplicate_name("type", name, first.name.span));
@@ -72,11 +73,6 @@ impl NamedTypes {
     pub(super) fn unused(&self) -> impl Iterator<Item = (&str, Span)> {
         self.types.iter().filter(|(_, named)| !named.used).map(|(name, named)| (&**name, named.span))
     }
-
-    /// Whether there is a type with this name.
-    pub(super) fn contains(&self, name: &str) -> bool {
-        self.types.contains_key(name)
-    }
 }
 
 struct Resolver<'a> {
@@ -99,8 +95,7 @@ impl Resolver<'_> {
             let path = self.open[start..].iter().chain([name]).map(|name| format!("`{name}`")).collect::<Vec<_>>();
             let message = format!("the type `{name}` contains itself: {}", path.join(" → "));
             let help = "a value of this type could never end; use `any` or a list of references for the inner one";
-            self.diagnostics
-                .push(Diagnostic::new(&codes::types::TYPE_CYCLE, definition.name.span, message).help(help));
+            self.diagnostics.push(Diagnostic::new(&codes::types::TYPE_CYCLE, definition.name.span, message).help(help));
             return Some(Type::Invalid);
         }
         // A chain of names deeper than this is a mistake, and recursion is kept off the limits of the stack.
@@ -202,9 +197,4 @@ pub(super) fn is_optional(annotation: &ast::TypeExpr) -> bool {
         | ast::TypeExprKind::Result(_)
         | ast::TypeExprKind::Error => false,
     }
-}
-
-/// The built-in type word nearest to `name`, for use where a type was meant.
-pub(super) fn nearest_built_in(name: &str) -> Option<&'static str> {
-    closest(name, BUILT_IN.iter().map(|(word, _)| *word))
 }

@@ -189,7 +189,7 @@ impl PlanChecker<'_> {
             Type::union([parameter.ty.clone(), Type::Null])
         };
         let before = self.diagnostics.len();
-        let code = self.value_of(&argument.value, &wanted, Expectation::of(what.clone()));
+        let code = self.value_of(&argument.value, &wanted, &Expectation::of(what.clone()));
         if self.diagnostics.len() == before
             && let (Some(schema), Some(value)) = (&parameter.schema, code.constant())
             && !matches!(value, Value::Null)
@@ -219,9 +219,11 @@ impl PlanChecker<'_> {
         let diagnostic = match parameter.filter(|parameter| !taken(&parameter.name)) {
             Some(parameter) => {
                 let name = quoted(&parameter.name);
-                diagnostic
-                    .help(format!("write `{name}: …`"))
-                    .fix(format!("name it `{name}`"), Span::at(argument.span.start as usize), format!("{name}: "))
+                diagnostic.help(format!("write `{name}: …`")).fix(
+                    format!("name it `{name}`"),
+                    Span::at(argument.span.start as usize),
+                    format!("{name}: "),
+                )
             }
             None => diagnostic.help("write `name: value`"),
         };
@@ -241,9 +243,10 @@ impl PlanChecker<'_> {
         });
         let misspelt = misspelt.map(|name| name.text.clone()).collect::<Vec<_>>();
         let given = |parameter: &Parameter| {
-            written.arguments.iter().any(|argument| {
-                argument.name.as_ref().is_some_and(|name| name.text == parameter.name)
-            })
+            written
+                .arguments
+                .iter()
+                .any(|argument| argument.name.as_ref().is_some_and(|name| name.text == parameter.name))
         };
         let missing = callee.parameters.iter().filter(|parameter| parameter.required && !given(parameter));
         let meant = |name: &str| misspelt.iter().any(|wrong| crate::diag::closest(wrong, [name]).is_some());
@@ -258,7 +261,8 @@ impl PlanChecker<'_> {
         let wanted = missing.iter().map(|parameter| format!("{}: {}", quoted(&parameter.name), parameter.ty));
         let help = format!("add `{}`", wanted.collect::<Vec<_>>().join(", "));
         let span = written.namespace_span.to(written.tool.span);
-        self.diagnostics.push(Diagnostic::new(&codes::types::MISSING_ARGUMENT, span, message).help(help).available(names));
+        self.diagnostics
+            .push(Diagnostic::new(&codes::types::MISSING_ARGUMENT, span, message).help(help).available(names));
     }
 
     /// The class of this very call.

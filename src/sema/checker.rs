@@ -4,19 +4,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::annotation::NamedTypes;
-use super::expr::{Checker, Code, Expectation, atoms};
+use super::expr::{Checker, Code, Expectation, atoms, negated_atoms};
 use super::file::Namespace;
 use super::names::{Names, NewName};
 use super::plan::{Block, BlockId, GuardAtom, Node, NodeId, NodeKind, Plan, Touch};
 use super::scope::NameKind;
 use super::tools::Tools;
 use crate::diag::Diagnostic;
-use crate::source::Span;
+use crate::source::{SourceFile, Span};
 use crate::syntax::ast;
 use crate::types::{Effect, Type};
 
 /// What the plans of one file share.
 pub(super) struct Shared<'a> {
+    pub source: &'a SourceFile,
     pub tools: &'a Tools,
     pub namespaces: &'a BTreeMap<Arc<str>, Namespace>,
     /// Where a missing `use` would be written.
@@ -42,6 +43,10 @@ pub(super) struct PlanChecker<'a> {
     /// What has been read, so that what has not can be told.
     pub read: BTreeSet<Arc<str>>,
     pub lets: Vec<(Arc<str>, Span, Span)>,
+    /// The statement that is being checked, for fixes that put something before it.
+    pub statement: Span,
+    /// Names that were introduced twice.
+    pub ambiguous: BTreeSet<Arc<str>>,
 }
 
 /// What kind of block statements stand in; it decides what may end them.
@@ -73,7 +78,7 @@ pub(super) struct OpenBlock {
 impl PlanChecker<'_> {
     /// A checker of expressions that sees what can be named here.
     pub(super) fn expressions(&mut self) -> Checker<'_> {
-        Checker::new(&self.names, self.diagnostics)
+        Checker::new(&self.names, self.diagnostics).within(self.shared.source, self.statement)
     }
 
     /// An expression of any type.
@@ -84,8 +89,8 @@ impl PlanChecker<'_> {
     }
 
     /// An expression of a type that its place wants.
-    pub(super) fn value_of(&mut self, expression: &ast::Expr, ty: &Type, expectation: Expectation) -> Code {
-        let code = self.expressions().check_against(expression, ty, &expectation);
+    pub(super) fn value_of(&mut self, expression: &ast::Expr, ty: &Type, expectation: &Expectation) -> Code {
+        let code = self.expressions().check_against(expression, ty, expectation);
         self.note_reads(&code);
         code
     }
@@ -104,7 +109,12 @@ impl PlanChecker<'_> {
     }
 
     /// Opens a block with a frame of its own. `later` are the statements whose names it introduces.
-    pub(super) fn open_block(&mut self, kind: BlockKind, label: Option<Arc<str>>, statements: &[ast::Statement]) -> BlockId {
+    pub(super) fn open_block(
+        &mut self,
+        kind: BlockKind,
+        label: Option<Arc<str>>,
+        statements: &[ast::Statement],
+    ) -> BlockId {
         let mut later = Vec::new();
         introduced(statements, &mut later);
         self.names.open(later);
@@ -164,7 +174,7 @@ impl PlanChecker<'_> {
 
     /// Puts a condition that has a node already around what follows.
     pub(super) fn guard_by(&mut self, node: NodeId, condition: &ast::Expr, negated: bool) -> GuardMark {
-        let facts = if negated { atoms(&negate(condition)) } else { atoms(condition) };
+        let facts = if negated { negated_atoms(condition) } else { atoms(condition) };
         let facts = self.names.assume(facts);
         let atoms = self.open.last_mut().map_or(0, |block| {
             block.guard.push(GuardAtom { condition: node, negated });
@@ -173,8 +183,9 @@ impl PlanChecker<'_> {
         GuardMark { atoms, facts }
     }
 
-    /// Takes away what was put around since `mark`.
-    pub(super) fn unguard(&mut self, mark: GuardMark) {
+    /// Takes away what was put around since `mark`, if there is one.
+    pub(super) fn unguard(&mut self, mark: impl Into<Option<GuardMark>>) {
+        let Some(mark) = mark.into() else { return };
         self.names.forget(mark.facts);
         if let Some(block) = self.open.last_mut() {
             block.guard.truncate(mark.atoms);
@@ -183,6 +194,7 @@ impl PlanChecker<'_> {
 
     /// Introduces a value in the innermost frame.
     pub(super) fn introduce(&mut self, name: &ast::Name, kind: NameKind, ty: Type) -> u32 {
+        let ty = self.seen_type(&name.text, ty);
         self.names.introduce(NewName { name: &name.text, span: name.span, kind, ty, branches: Arc::default() })
     }
 
@@ -190,8 +202,14 @@ impl PlanChecker<'_> {
     pub(super) fn claim(&mut self, what: &str, name: &ast::Name) {
         if let Err(first) = self.names.claim(&name.text, name.span) {
             self.diagnostics.push(super::finding::duplicate_name(what, name, first));
+            self.ambiguous.insert(name.text.clone());
         }
         self.refuse_namespace_name(name);
+    }
+
+    /// The type that readers of a name see: nothing is said of a name that means two things.
+    pub(super) fn seen_type(&self, name: &str, ty: Type) -> Type {
+        if self.ambiguous.contains(name) { Type::Invalid } else { ty }
     }
 
     /// A value may not bear a namespace's name: `a.b(…)` would mean two things.
@@ -218,7 +236,6 @@ impl PlanChecker<'_> {
             merge_touch(&mut block.touches, touch);
         }
     }
-
 }
 
 /// What to go back to when a guard ends.
@@ -235,13 +252,6 @@ pub(super) fn merge_touch(touches: &mut Vec<Touch>, touch: &Touch) {
         Some(known) => known.effect = known.effect.max(touch.effect),
         None => touches.push(touch.clone()),
     }
-}
-
-/// The expression `!(e)`.
-fn negate(expression: &ast::Expr) -> ast::Expr {
-    let operators = vec![(ast::UnaryOp::Not, Span::at(expression.span.start as usize))];
-    let kind = ast::ExprKind::Unary { operators, operand: Box::new(expression.clone()) };
-    ast::Expr { span: expression.span, kind }
 }
 
 /// The names that statements introduce in their frame, those under an `if` included.

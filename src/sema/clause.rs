@@ -9,7 +9,7 @@ use super::step::CheckedBody;
 use crate::diag::{Diagnostic, Edit, codes};
 use crate::source::Span;
 use crate::syntax::ast;
-use crate::types::{Effect, ErrorClass, ErrorPattern, Type};
+use crate::types::{Effect, ErrorPattern, Type};
 
 impl PlanChecker<'_> {
     /// The steps that a step names in `after`, and whether `after none` frees it of the order of effects.
@@ -80,7 +80,7 @@ impl PlanChecker<'_> {
             | ast::ClauseKind::Error => {}
             ast::ClauseKind::Timeout(duration) => checked.timeout = Some(self.duration(duration, "`timeout`")),
             ast::ClauseKind::Within(duration) => checked.within = Some(self.duration(duration, "`within`")),
-            ast::ClauseKind::Retry(settings) => checked.retry = Some(self.retry(settings)),
+            ast::ClauseKind::Retry(settings) => checked.retry = Some(self.settings().retry(settings)),
             ast::ClauseKind::Until { condition, every } => {
                 let condition = self.condition(condition);
                 let every = self.duration(every, "`every`");
@@ -112,9 +112,13 @@ impl PlanChecker<'_> {
             }
             ast::ClauseKind::Verify { .. } => self.verify(clause, body),
             ast::ClauseKind::Undo(call) => {
-                self.names.retype(&step.name.text, Type::union([body.ty.clone(), Type::Null]), Default::default());
+                self.names.retype(
+                    &step.name.text,
+                    Type::union([body.ty.clone(), Type::Null]),
+                    std::sync::Arc::default(),
+                );
                 self.call(call);
-                self.names.retype(&step.name.text, body.ty.clone(), Default::default());
+                self.names.retype(&step.name.text, body.ty.clone(), std::sync::Arc::default());
                 self.mark_not_yet(clause.span, "`undo`");
             }
         }
@@ -139,7 +143,7 @@ impl PlanChecker<'_> {
         self.condition(check);
         if let Some(gives) = gives {
             let expectation = Expectation::of("`gives` stands for the step's value, which");
-            self.value_of(gives, &body.ty, expectation);
+            self.value_of(gives, &body.ty, &expectation);
         }
         self.close_block();
         self.mark_not_yet(clause.span, "`verify`");
@@ -157,7 +161,7 @@ impl PlanChecker<'_> {
 
     /// An expression that gives a length of time.
     pub(super) fn duration(&mut self, expression: &ast::Expr, what: &str) -> super::expr::Code {
-        self.value_of(expression, &Type::Duration, Expectation::of(what))
+        self.value_of(expression, &Type::Duration, &Expectation::of(what))
     }
 
     /// The `recover` arms of a step; its own name is not visible in them.
@@ -194,17 +198,7 @@ impl PlanChecker<'_> {
     /// Dotted names to what they catch; unknown ones are reported.
     pub(super) fn error_patterns(&mut self, pattern: &ast::ErrorPattern) -> Vec<ErrorPattern> {
         let ast::ErrorPattern::Classes(names) = pattern else { return Vec::new() };
-        names.iter().filter_map(|name| self.error_pattern(&name.text, name.span)).collect()
-    }
-
-    /// One dotted name.
-    pub(super) fn error_pattern(&mut self, name: &str, span: Span) -> Option<ErrorPattern> {
-        let found = ErrorPattern::find(name);
-        if found.is_none() {
-            let code = &codes::names::UNKNOWN_ERROR_CLASS;
-            self.diagnostics.push(super::finding::unknown(code, "error class", name, span, ErrorClass::names()));
-        }
-        found
+        names.iter().filter_map(|name| self.settings().error_pattern(&name.text, name.span)).collect()
     }
 
     fn refuse_clause(&mut self, clause: &ast::Clause, reason: &str) {

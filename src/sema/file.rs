@@ -68,8 +68,8 @@ impl Session<'_> {
         let mut types = NamedTypes::of_file(file, &mut diagnostics);
         let tools = self.tools.clone().with_signatures(file, &mut types, &mut diagnostics);
         let uses = self.uses(source, file, &tools, &mut diagnostics);
-        let shared = Shared { tools: &tools, namespaces: &uses.namespaces, first_use: uses.first };
-        let mut used = BTreeSet::new();
+        let shared = Shared { source, tools: &tools, namespaces: &uses.namespaces, first_use: uses.first };
+        let mut called = BTreeSet::new();
         let mut plans: Vec<Arc<Plan>> = Vec::new();
         let mut seen: BTreeMap<Arc<str>, Span> = BTreeMap::new();
         for item in &file.items {
@@ -79,17 +79,23 @@ impl Session<'_> {
                 continue;
             }
             seen.insert(plan.name.text.clone(), plan.name.span);
-            let checked = check_plan(item, plan, &shared, &mut types, &mut diagnostics, &mut used);
-            plans.push(Arc::new(checked));
+            let sound = check_plan(item, plan, &shared, &mut types, &mut diagnostics, &mut called);
+            plans.push(Arc::new(sound));
         }
-        super::test_item::check(file, &plans, &shared, &mut used, &mut diagnostics);
-        unused(&uses, &used, &types, file, &mut diagnostics);
+        super::test_item::check(file, &plans, &shared, &mut called, &mut diagnostics);
+        unused(&uses, &called, &types, file, &mut diagnostics);
         self.stack.pop();
         diagnostics.sort_by_key(|diagnostic| (diagnostic.span.start, diagnostic.span.end));
         CheckedFile { plans, diagnostics }
     }
 
-    fn uses(&mut self, source: &SourceFile, file: &ast::File, tools: &Tools, diagnostics: &mut Vec<Diagnostic>) -> Uses {
+    fn uses(
+        &mut self,
+        source: &SourceFile,
+        file: &ast::File,
+        tools: &Tools,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Uses {
         let mut uses = Uses { namespaces: BTreeMap::new(), spans: BTreeMap::new(), first: Span::at(0) };
         let first = file.items.iter().find(|item| !matches!(item.kind, ast::ItemKind::Error));
         uses.first = Span::at(first.map_or(0, |item| item.span.start as usize));
@@ -136,7 +142,8 @@ impl Session<'_> {
             let way = self.stack[start..].iter().map(String::as_str).chain([other.name()]);
             let message = format!("files use each other in a circle: {}", way.collect::<Vec<_>>().join(" → "));
             let diagnostic = Diagnostic::new(&codes::names::RECURSIVE_PLAN, path.span, message);
-            diagnostics.push(diagnostic.help("a plan may not call itself, not even by way of others; `repeat` iterates"));
+            diagnostics
+                .push(diagnostic.help("a plan may not call itself, not even by way of others; `repeat` iterates"));
             return Namespace::Unresolved;
         }
         if self.stack.len() >= 32 {
@@ -156,12 +163,7 @@ impl Session<'_> {
 
 impl Tools {
     /// These tools with the `tool` items of a file over them.
-    fn with_signatures(
-        mut self,
-        file: &ast::File,
-        types: &mut NamedTypes,
-        diagnostics: &mut Vec<Diagnostic>,
-    ) -> Self {
+    fn with_signatures(mut self, file: &ast::File, types: &mut NamedTypes, diagnostics: &mut Vec<Diagnostic>) -> Self {
         let mut seen: BTreeMap<String, Span> = BTreeMap::new();
         for item in &file.items {
             let ast::ItemKind::Tool(tool) = &item.kind else { continue };
@@ -171,7 +173,8 @@ impl Tools {
                 continue;
             }
             seen.insert(path, tool.name.span);
-            let signature = declared(tool, item.doc.clone(), self.find(&tool.namespace.text, &tool.name.text), types, diagnostics);
+            let signature =
+                declared(tool, item.doc.clone(), self.find(&tool.namespace.text, &tool.name.text), types, diagnostics);
             self.insert(Arc::new(signature));
         }
         self
@@ -215,7 +218,10 @@ fn declared(
         diagnostics.push(unknown(code, "parameter", &key.text, key.span, names));
     }
     let raises = tool.fails.iter().map(|name| name.text.clone());
-    let mut signature = known.map_or_else(|| Signature::unknown(tool.namespace.text.clone(), tool.name.text.clone()), |known| (**known).clone());
+    let mut signature = known.map_or_else(
+        || Signature::unknown(tool.namespace.text.clone(), tool.name.text.clone()),
+        |known| (**known).clone(),
+    );
     signature.description = doc.or(signature.description);
     signature.parameters = parameters;
     signature.returns = types.resolve(&tool.returns, diagnostics).opened();
@@ -243,7 +249,14 @@ struct Uses {
 }
 
 impl Uses {
-    fn add(&mut self, alias: &ast::Name, item: Span, alone: bool, namespace: Namespace, diagnostics: &mut Vec<Diagnostic>) {
+    fn add(
+        &mut self,
+        alias: &ast::Name,
+        item: Span,
+        alone: bool,
+        namespace: Namespace,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) {
         if let Some((first, _)) = self.spans.get(&alias.text) {
             diagnostics.push(duplicate_name("namespace", alias, *first));
             return;
@@ -277,12 +290,15 @@ fn check_plan(
         replies: Vec::new(),
         read: BTreeSet::new(),
         lets: Vec::new(),
+        statement: item.span,
+        ambiguous: BTreeSet::new(),
     };
     checker.open_block(BlockKind::Plan, None, &plan.body.statements);
     let parameters = checker.parameters(&plan.parameters);
     let (policy, allow) = checker.head(&plan.body);
     checker.statements(&plan.body.statements);
-    let (effect, touches) = checker.close_block().map_or((Effect::Pure, Vec::new()), |block| (block.effect, block.touches));
+    let (effect, touches) =
+        checker.close_block().map_or((Effect::Pure, Vec::new()), |block| (block.effect, block.touches));
     let always = plan.body.statements.iter().any(|statement| ends(statement, BlockKind::Plan));
     checker.replies_always(plan, always);
     checker.unread(plan);
@@ -312,7 +328,7 @@ impl PlanChecker<'_> {
             let ty = self.types.resolve(&parameter.ty, self.diagnostics);
             let default = parameter.default.as_ref().map(|default| {
                 let what = format!("the default of `{}`", parameter.name.text);
-                self.value_of(default, &ty, Expectation::default(what))
+                self.value_of(default, &ty, &Expectation::default(what))
             });
             let optional = parameter.optional || is_optional(&parameter.ty);
             let seen = if optional && default.is_none() { Type::union([ty.clone(), Type::Null]) } else { ty.clone() };
@@ -328,8 +344,8 @@ impl PlanChecker<'_> {
         let (mut policy, mut allow) = (None, None);
         for statement in &body.statements {
             let repeated = match &statement.kind {
-                ast::StatementKind::Policy(settings) => policy.replace(self.policy(settings)).is_some(),
-                ast::StatementKind::Allow(settings) => allow.replace(self.allow(settings)).is_some(),
+                ast::StatementKind::Policy(settings) => policy.replace(self.settings().policy(settings)).is_some(),
+                ast::StatementKind::Allow(settings) => allow.replace(self.settings().allow(settings)).is_some(),
                 _ => false,
             };
             if repeated {
@@ -382,7 +398,13 @@ impl PlanChecker<'_> {
 }
 
 /// Namespaces and types that nothing in the file names.
-fn unused(uses: &Uses, used: &BTreeSet<Arc<str>>, types: &NamedTypes, file: &ast::File, diagnostics: &mut Vec<Diagnostic>) {
+fn unused(
+    uses: &Uses,
+    called: &BTreeSet<Arc<str>>,
+    types: &NamedTypes,
+    file: &ast::File,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
     if diagnostics.iter().any(|diagnostic| diagnostic.code == &codes::text::UNEXPECTED_TOKEN) {
         // What could not be read may well have used them.
         return;
@@ -390,7 +412,7 @@ fn unused(uses: &Uses, used: &BTreeSet<Arc<str>>, types: &NamedTypes, file: &ast
     let has_plans = file.items.iter().any(|item| matches!(item.kind, ast::ItemKind::Plan(_)));
     for (name, namespace) in &uses.namespaces {
         let Some((span, item)) = uses.spans.get(name) else { continue };
-        if used.contains(name) || !has_plans || matches!(namespace, Namespace::Unresolved) {
+        if called.contains(name) || !has_plans || matches!(namespace, Namespace::Unresolved) {
             continue;
         }
         let message = format!("nothing in this file calls `{name}`");

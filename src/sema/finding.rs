@@ -22,9 +22,9 @@ pub(super) fn unknown<'a>(
     let diagnostic = Diagnostic::new(code, span, format!("there is no {what} `{name}`"));
     let near = closest(name, candidates.iter().copied());
     let diagnostic = match near {
-        Some(near) => diagnostic
-            .help(format!("did you mean `{near}`?"))
-            .fix(format!("write `{near}`"), span, quoted(near)),
+        Some(near) => {
+            diagnostic.help(format!("did you mean `{near}`?")).fix(format!("write `{near}`"), span, quoted(near))
+        }
         None if candidates.is_empty() => diagnostic,
         None => diagnostic.help(format!("there are {}", listed(&candidates))),
     };

@@ -132,11 +132,14 @@ pub struct Step {
 pub enum StepKind {
     Call(Call),
     Do(BlockId),
-    Each(Each),
-    Repeat(Repeat),
+    Each(Box<Each>),
+    Repeat(Box<Repeat>),
     /// First success wins; branches are named.
     Race(Vec<(Arc<str>, BlockId)>),
-    Match { subject: Code, arms: Vec<(Matcher, BlockId)> },
+    Match {
+        subject: Code,
+        arms: Vec<(Matcher, BlockId)>,
+    },
     /// Accepted by the checker; `run` refuses the plan before it starts.
     NotYet(&'static str),
 }

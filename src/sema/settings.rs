@@ -6,18 +6,58 @@ use super::checker::PlanChecker;
 use super::finding::{listed, unknown};
 use super::plan::{Jitter, OnFailure, Policy, Retry};
 use crate::diag::{Diagnostic, codes};
-use crate::source::Span;
-use crate::syntax::ast;
+use crate::source::{SourceFile, Span};
+use crate::syntax::{self, ast};
 use crate::tools::Grant;
+use crate::types::{ErrorClass, ErrorPattern};
 
 const POLICY: &[&str] = &[
-    "retry", "timeout", "deadline", "concurrency", "on_failure", "budget", "verify", "max_steps", "max_firings", "max_result",
+    "retry",
+    "timeout",
+    "deadline",
+    "concurrency",
+    "on_failure",
+    "budget",
+    "verify",
+    "max_steps",
+    "max_firings",
+    "max_result",
 ];
 const RETRY: &[&str] = &["attempts", "delay", "factor", "max_delay", "jitter", "on", "on_exhausted"];
 const ALLOW: &[&str] = &["net", "read", "write", "run", "env", "tools", "agents"];
 const BUDGET: &[&str] = &["calls", "tokens", "cost", "time"];
 
 impl PlanChecker<'_> {
+    /// A reader of settings that reports where the plan's findings go.
+    pub(super) fn settings(&mut self) -> Reader<'_> {
+        Reader { diagnostics: self.diagnostics, not_yet: &mut self.not_yet }
+    }
+}
+
+impl Policy {
+    /// The settings of a project's file, read as if they stood in a plan: `"200ms"` is a length of time, `"full"` a word.
+    ///
+    /// # Errors
+    /// One sentence on the first that cannot be used.
+    pub fn from_project(settings: &serde_json::Map<String, serde_json::Value>) -> Result<Self, String> {
+        let (mut diagnostics, mut not_yet) = (Vec::new(), Vec::new());
+        let settings = written(&serde_json::Value::Object(settings.clone()));
+        let policy = Reader { diagnostics: &mut diagnostics, not_yet: &mut not_yet }.policy(&settings);
+        match (diagnostics.first(), not_yet.first()) {
+            (Some(found), _) => Err(found.message.clone()),
+            (None, Some((_, what))) => Err(format!("{what} cannot be set in this version")),
+            (None, None) => Ok(policy),
+        }
+    }
+}
+
+/// Reads settings, which are constants.
+pub(super) struct Reader<'a> {
+    diagnostics: &'a mut Vec<Diagnostic>,
+    not_yet: &'a mut Vec<(Span, &'static str)>,
+}
+
+impl Reader<'_> {
     /// `policy { … }`
     pub(super) fn policy(&mut self, settings: &ast::Expr) -> Policy {
         let mut policy = Policy::default();
@@ -31,7 +71,7 @@ impl PlanChecker<'_> {
                 "budget" => policy.budget_calls = self.budget(value),
                 "verify" => {
                     self.word(value, "verify", &["agents"]);
-                    self.mark_not_yet(value.span, "`verify` by agents");
+                    self.not_yet.push((value.span, "`verify` by agents"));
                 }
                 "max_steps" => policy.max_steps = self.constant_count(value, "max_steps"),
                 "max_firings" => drop(self.constant_count(value, "max_firings")),
@@ -82,7 +122,7 @@ impl PlanChecker<'_> {
                 "env" => allow.env = self.texts(value, "env"),
                 "tools" | "agents" => {
                     self.dotted_names(value, &name.text);
-                    self.mark_not_yet(value.span, "permissions for agents");
+                    self.not_yet.push((value.span, "permissions for agents"));
                 }
                 _ => {}
             }
@@ -90,7 +130,22 @@ impl PlanChecker<'_> {
         allow
     }
 
-    fn entries<'e>(&mut self, settings: &'e ast::Expr, of: &str, known: &[&str]) -> Vec<(&'e ast::Name, &'e ast::Expr)> {
+    /// One dotted name of an error class or a family of them; an unknown one is reported.
+    pub(super) fn error_pattern(&mut self, name: &str, span: Span) -> Option<ErrorPattern> {
+        let found = ErrorPattern::find(name);
+        if found.is_none() {
+            let code = &codes::names::UNKNOWN_ERROR_CLASS;
+            self.diagnostics.push(unknown(code, "error class", name, span, ErrorClass::names()));
+        }
+        found
+    }
+
+    fn entries<'e>(
+        &mut self,
+        settings: &'e ast::Expr,
+        of: &str,
+        known: &[&str],
+    ) -> Vec<(&'e ast::Name, &'e ast::Expr)> {
         let ast::ExprKind::Object(entries) = &settings.kind else {
             if !matches!(settings.kind, ast::ExprKind::Error) {
                 self.wrong(settings.span, of, "settings in braces");
@@ -144,8 +199,9 @@ impl PlanChecker<'_> {
         if let ast::ExprKind::Literal(ast::Literal::Int(count)) = value.kind
             && count < 1
         {
-            let diagnostic = Diagnostic::new(&codes::failure::ATTEMPTS_ZERO, value.span, "a step needs one attempt at least")
-                .help("`attempts` counts all attempts, the first included; leave `retry` out for just one");
+            let diagnostic =
+                Diagnostic::new(&codes::failure::ATTEMPTS_ZERO, value.span, "a step needs one attempt at least")
+                    .help("`attempts` counts all attempts, the first included; leave `retry` out for just one");
             self.diagnostics.push(diagnostic);
             return None;
         }
@@ -171,7 +227,7 @@ impl PlanChecker<'_> {
         for (name, value) in self.entries(value, "budget", BUDGET) {
             match &*name.text {
                 "calls" => calls = self.constant_count(value, "calls"),
-                _ => self.mark_not_yet(value.span, "budgets of tokens, cost and time"),
+                _ => self.not_yet.push((value.span, "budgets of tokens, cost and time")),
             }
         }
         calls
@@ -229,6 +285,31 @@ impl PlanChecker<'_> {
         }
         texts
     }
+}
+
+/// A setting of a project's file as it would stand in a plan.
+fn written(json: &serde_json::Value) -> ast::Expr {
+    let nowhere = Span::at(0);
+    let kind = match json {
+        serde_json::Value::Array(items) => ast::ExprKind::List(items.iter().map(written).collect()),
+        serde_json::Value::Object(fields) => {
+            let entry = |(name, value): (&String, &serde_json::Value)| ast::Entry {
+                span: nowhere,
+                key: ast::EntryKey::Name(ast::Name { text: name.as_str().into(), span: nowhere }),
+                value: written(value),
+            };
+            ast::ExprKind::Object(fields.iter().map(entry).collect())
+        }
+        serde_json::Value::String(text) => return parsed(text),
+        serde_json::Value::Null | serde_json::Value::Bool(_) | serde_json::Value::Number(_) => {
+            return parsed(&json.to_string());
+        }
+    };
+    ast::Expr { span: nowhere, kind }
+}
+
+fn parsed(text: &str) -> ast::Expr {
+    syntax::parse_expression(&SourceFile::new("planrun.yaml", text)).0
 }
 
 /// `a.b` as text.

@@ -53,7 +53,8 @@ impl PlanChecker<'_> {
             checked.recover.push(arm);
         }
         let ty = Type::union(types);
-        self.names.retype(&step.name.text, ty.clone(), body.branches);
+        let seen = self.seen_type(&step.name.text, ty.clone());
+        self.names.retype(&step.name.text, seen, body.branches);
         self.note_effect(body.effect, &body.touches);
         let step_node = Step { kind: body.kind, ty, effect: body.effect, touches: body.touches, unordered, ..checked };
         let named = Some((step.name.text.clone(), slot));
@@ -61,7 +62,7 @@ impl PlanChecker<'_> {
         if let Some(block) = self.open.last_mut() {
             block.steps.insert(step.name.text.clone(), node);
         }
-        mark.into_iter().for_each(|mark| self.unguard(mark));
+        self.unguard(mark);
     }
 
     fn step_body(&mut self, step: &ast::Step) -> CheckedBody {
@@ -136,7 +137,7 @@ impl PlanChecker<'_> {
         let by = by.as_ref().map(|by| self.value(by));
         self.statements(&block.statements);
         let mut checked = self.closed(&block.statements, BlockKind::Each, |_| {
-            StepKind::Each(Each { list: list_code, max, parallel, by, settle: *settle, body: id })
+            StepKind::Each(Box::new(Each { list: list_code, max, parallel, by, settle: *settle, body: id }))
         });
         if *settle {
             checked.ty = Type::Result(Arc::new(checked.ty));
@@ -158,9 +159,13 @@ impl PlanChecker<'_> {
                         .help("give a list for that case: `… ?? []`")
                         .fix("add `?? []`", Span::at(span.end as usize), " ?? []")
                 } else {
-                    Diagnostic::new(&codes::types::NOT_A_LIST, span, format!("`each` runs over a list, and this is {other}"))
-                        .help("`entries(m)` makes a list of a map's entries")
-                        .expected("a list", other)
+                    Diagnostic::new(
+                        &codes::types::NOT_A_LIST,
+                        span,
+                        format!("`each` runs over a list, and this is {other}"),
+                    )
+                    .help("`entries(m)` makes a list of a map's entries")
+                    .expected("a list", other)
                 };
                 self.diagnostics.push(diagnostic);
                 Type::Invalid
@@ -171,7 +176,7 @@ impl PlanChecker<'_> {
     /// A whole number that bounds something.
     fn bound(&mut self, expression: Option<&ast::Expr>, what: &str) -> Option<Code> {
         let expectation = Expectation::of(what);
-        expression.map(|expression| self.value_of(expression, &Type::Int, expectation))
+        expression.map(|expression| self.value_of(expression, &Type::Int, &expectation))
     }
 
     fn repeat(
@@ -189,7 +194,7 @@ impl PlanChecker<'_> {
         self.introduce(state, NameKind::Local, state_type);
         self.statements(&block.statements);
         let mut checked = self.closed(&block.statements, BlockKind::Repeat, |_| {
-            StepKind::Repeat(Repeat { initial: initial_code, max, body: id })
+            StepKind::Repeat(Box::new(Repeat { initial: initial_code, max, body: id }))
         });
         // A round whose guarded `yield` was not taken adds nothing, so the list never holds its absence.
         let element = if checked.ty == Type::Null { Type::Null } else { checked.ty.clone() };
@@ -210,9 +215,12 @@ impl PlanChecker<'_> {
         for (name, body) in branches {
             let arm = self.arm(&name.text, body, None);
             if !arm.effect.floats() {
-                let message = format!("the branch `{}` is {}, and only reads may race", name.text, with_article(arm.effect));
-                let help = "the losers are cancelled in mid-call, so an effect could happen and be lost; race reads, then act";
-                self.diagnostics.push(Diagnostic::new(&codes::effects::RACE_WITH_EFFECT, name.span, message).help(help));
+                let message =
+                    format!("the branch `{}` is {}, and only reads may race", name.text, with_article(arm.effect));
+                let help =
+                    "the losers are cancelled in mid-call, so an effect could happen and be lost; race reads, then act";
+                self.diagnostics
+                    .push(Diagnostic::new(&codes::effects::RACE_WITH_EFFECT, name.span, message).help(help));
             }
             effect = effect.max(arm.effect);
             arm.touches.iter().for_each(|touch| super::checker::merge_touch(&mut touches, touch));
@@ -245,7 +253,12 @@ impl PlanChecker<'_> {
     }
 
     /// An arm of `race`, `match` or `recover` as a block. A call in it is a step with the path `x.label`.
-    pub(super) fn arm(&mut self, label: &str, body: &ast::ArmBody, binding: Option<(Option<&ast::Name>, Type)>) -> ArmBlock {
+    pub(super) fn arm(
+        &mut self,
+        label: &str,
+        body: &ast::ArmBody,
+        binding: Option<(Option<&ast::Name>, Type)>,
+    ) -> ArmBlock {
         let statements: &[ast::Statement] = match body {
             ast::ArmBody::Do(block) => &block.statements,
             ast::ArmBody::Expr(_) | ast::ArmBody::Fail { .. } => &[],

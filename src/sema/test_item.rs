@@ -33,7 +33,9 @@ pub(super) fn check(
                         check_given(given, plan, diagnostics);
                     }
                 }
-                ast::TestStatementKind::Mock { namespace, tool, .. } => check_tool(namespace, tool, shared, used, diagnostics),
+                ast::TestStatementKind::Mock { namespace, tool, .. } => {
+                    check_tool(namespace, tool, shared, used, diagnostics);
+                }
                 ast::TestStatementKind::Answer { .. }
                 | ast::TestStatementKind::Signal { .. }
                 | ast::TestStatementKind::Expect(_)

@@ -72,14 +72,14 @@ impl PlanChecker<'_> {
             let expectation = Expectation::of("the context");
             match self.names.lookup(&task.text) {
                 Lookup::Found(binding) if binding.kind == NameKind::Task => {
-                    self.value_of(context, &partial(&binding.ty), expectation);
+                    self.value_of(context, &partial(&binding.ty), &expectation);
                 }
                 _ => drop(self.value(context)),
             }
         }
         self.mark_not_yet(span, "`set`");
         self.push(span, NodeKind::NotYet("`set`"));
-        mark.into_iter().for_each(|mark| self.unguard(mark));
+        self.unguard(mark);
     }
 
     fn task_status(&mut self, task: &ast::Name, status: &ast::Name) {
@@ -99,12 +99,14 @@ impl PlanChecker<'_> {
 
     /// `listener l on COND [-> T] [as e] [when e] [max N] { … }`
     pub(super) fn listener(&mut self, statement: &ast::Statement) {
-        let ast::StatementKind::Listener { name, on, payload, binding, when, max, body } = &statement.kind else { return };
+        let ast::StatementKind::Listener { name, on, payload, binding, when, max, body } = &statement.kind else {
+            return;
+        };
         self.claim("listener", name);
         self.introduce(name, NameKind::Step, Type::Null);
         self.event(on);
         if let Some(max) = max {
-            self.value_of(max, &Type::Int, Expectation::of("`max` of a listener"));
+            self.value_of(max, &Type::Int, &Expectation::of("`max` of a listener"));
         }
         let payload = payload.as_ref().map(|payload| self.types.resolve(payload, self.diagnostics));
         self.open_block(BlockKind::Listener, None, &body.statements);
@@ -143,7 +145,9 @@ impl PlanChecker<'_> {
                 if rest.iter().all(|link| matches!(link.operator, ast::BinaryOp::And | ast::BinaryOp::Or)) =>
             {
                 self.event(first);
-                rest.iter().for_each(|link| self.event(&link.operand));
+                for link in rest {
+                    self.event(&link.operand);
+                }
             }
             ast::ExprKind::Unary { operators, operand }
                 if operators.iter().all(|(operator, _)| *operator == ast::UnaryOp::Not) =>
@@ -155,7 +159,8 @@ impl PlanChecker<'_> {
             _ => {
                 let message = "an event speaks of steps, tasks, `plan` and signals";
                 let help = "write `x is done`, `signal \"name\"`, or join such with `&&` and `||`; other conditions go behind `when`";
-                self.diagnostics.push(Diagnostic::new(&codes::text::UNEXPECTED_TOKEN, condition.span, message).help(help));
+                self.diagnostics
+                    .push(Diagnostic::new(&codes::text::UNEXPECTED_TOKEN, condition.span, message).help(help));
             }
         }
     }
@@ -256,12 +261,12 @@ impl PlanChecker<'_> {
             if let Some(default) = &field.default {
                 let what = format!("the default of `{}`", field.name.text);
                 let wanted = Type::union([ty.clone(), Type::Null]);
-                self.value_of(default, &wanted, Expectation::default(what));
+                self.value_of(default, &wanted, &Expectation::default(what));
             }
             if let Some(options) = &field.options {
                 let what = format!("the choices of `{}`", field.name.text);
                 let wanted = Type::List(Arc::new(ty.clone()));
-                self.value_of(options, &wanted, Expectation::of(what));
+                self.value_of(options, &wanted, &Expectation::of(what));
             }
             checked.push(Field { name: field.name.text.clone(), ty, required: true });
         }
@@ -278,7 +283,7 @@ impl PlanChecker<'_> {
                 Type::Null
             }
             ast::WaitFor::Until(time) => {
-                self.value_of(time, &Type::Timestamp, Expectation::of("`wait until`"));
+                self.value_of(time, &Type::Timestamp, &Expectation::of("`wait until`"));
                 Type::Null
             }
             ast::WaitFor::Condition { on, payload } => {

@@ -1,50 +1,123 @@
 //! Text to tree: grammar, tree, lowering, comments and recovery.
 
 pub mod ast;
+mod canonical;
+mod decode;
+mod explain;
 mod grammar;
 mod lower;
+mod scan;
+mod stack;
 
 use pest::Parser as _;
 
 use crate::diag::Diagnostic;
 use crate::diag::codes::text as codes;
-use crate::source::{SourceFile, Span};
+use crate::source::{MAX_FILE_BYTES, SourceFile, Span};
 use grammar::quiet::{PlanParser, Rule};
-use lower::Lowering;
+use lower::{Damage, DamageKind, Lowering};
+use scan::Scan;
+
+pub use canonical::canonical;
+pub use decode::decode;
+pub use scan::{MAX_BLOCKS, MAX_EXPRESSION_DEPTH};
 
 /// A file's tree with what its text made to report.
 #[derive(Debug)]
 pub struct Parsed {
     pub file: ast::File,
+    /// In the order of the text.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 /// The tree of a whole file. Never fails: what cannot be read is reported and leaves an error node.
 #[must_use]
 pub fn parse(source: &SourceFile) -> Parsed {
-    let mut lowering = Lowering::new(source.text(), &[]);
-    let file = match PlanParser::parse(Rule::file, source.text()) {
-        Ok(pairs) => lowering.file(pairs),
-        Err(_) => ast::File::default(),
-    };
-    let mut diagnostics = lowering.diagnostics;
-    let damage = lowering.damage.iter();
-    diagnostics
-        .extend(damage.map(|damage| Diagnostic::new(&codes::UNEXPECTED_TOKEN, damage.span, "this cannot be read")));
+    if let Some(diagnostic) = too_large(source) {
+        return Parsed { file: ast::File::default(), diagnostics: vec![diagnostic] };
+    }
+    let scan = scan::scan(source.text());
+    let read = stack::with_room(scan.depth, || read_file(&scan));
+    let (file, mut diagnostics) = read.unwrap_or_else(|| (ast::File::default(), vec![no_room(source)]));
+    clamp(&mut diagnostics, source.text());
     Parsed { file, diagnostics }
 }
 
 /// The tree of a text that is one expression.
 #[must_use]
 pub fn parse_expression(source: &SourceFile) -> (ast::Expr, Vec<Diagnostic>) {
-    let mut lowering = Lowering::new(source.text(), &[]);
-    let expr = match PlanParser::parse(Rule::one_expression, source.text()) {
-        Ok(pairs) => lowering.whole_expression(pairs),
-        Err(_) => {
-            let span = Span::new(0, source.text().len());
-            lowering.diagnostics.push(Diagnostic::new(&codes::UNEXPECTED_TOKEN, span, "this is not an expression"));
-            ast::Expr { span, kind: ast::ExprKind::Error }
+    let whole = Span::new(0, source.text().len());
+    let nothing = ast::Expr { span: whole, kind: ast::ExprKind::Error };
+    if let Some(diagnostic) = too_large(source) {
+        return (nothing, vec![diagnostic]);
+    }
+    let scan = scan::scan(source.text());
+    let read = stack::with_room(scan.depth, || read_expression(&scan));
+    let (expr, mut diagnostics) = read.unwrap_or_else(|| (nothing, vec![no_room(source)]));
+    clamp(&mut diagnostics, source.text());
+    (expr, diagnostics)
+}
+
+fn read_file(scan: &Scan<'_>) -> (ast::File, Vec<Diagnostic>) {
+    let mut lowering = Lowering::new(&scan.text, scan.length, &scan.comments);
+    let file = match PlanParser::parse(Rule::file, &scan.text) {
+        Ok(pairs) => lowering.file(pairs),
+        Err(error) => {
+            // Only where the native stack runs out: every text has a reading as a file.
+            let start = match error.location {
+                pest::error::InputLocation::Pos(at) | pest::error::InputLocation::Span((at, _)) => at,
+            };
+            lowering.damage.push(Damage { span: Span::at(start), kind: DamageKind::Item });
+            ast::File { comments: scan.comments.clone(), ..ast::File::default() }
         }
     };
-    (expr, lowering.diagnostics)
+    let mut diagnostics = lowering.diagnostics;
+    explain::explain(scan, &lowering.damage, &lowering.reserved, &mut diagnostics);
+    diagnostics.extend(scan.diagnostics.iter().cloned());
+    (file, diagnostics)
+}
+
+fn read_expression(scan: &Scan<'_>) -> (ast::Expr, Vec<Diagnostic>) {
+    let whole = Span::new(0, scan.length);
+    let mut lowering = Lowering::new(&scan.text, scan.length, &scan.comments);
+    let expr = if let Ok(pairs) = PlanParser::parse(Rule::one_expression, &scan.text) {
+        lowering.whole_expression(pairs)
+    } else {
+        lowering.diagnostics.extend(explain::explain_expression(scan, whole));
+        ast::Expr { span: whole, kind: ast::ExprKind::Error }
+    };
+    let mut diagnostics = lowering.diagnostics;
+    diagnostics.extend(scan.diagnostics.iter().cloned());
+    (expr, diagnostics)
+}
+
+fn too_large(source: &SourceFile) -> Option<Diagnostic> {
+    let length = source.text().len();
+    (length > MAX_FILE_BYTES).then(|| {
+        Diagnostic::new(
+            &codes::FILE_TOO_LARGE,
+            Span::at(0),
+            format!("the file has {length} bytes, and plans may have {MAX_FILE_BYTES}"),
+        )
+        .help("split it into several plans, and keep data in files of their own")
+    })
+}
+
+fn no_room(source: &SourceFile) -> Diagnostic {
+    let span = Span::new(0, source.text().chars().next().map_or(0, char::len_utf8));
+    Diagnostic::new(&codes::TOO_DEEP, span, "the system has no memory left to read so deeply nested a text")
+        .help("nest less deeply, or free memory")
+}
+
+/// Orders the findings, and keeps their places inside the text: delimiters may have been added behind its end.
+fn clamp(diagnostics: &mut [Diagnostic], text: &str) {
+    let end = u32::try_from(text.len()).unwrap_or(u32::MAX);
+    let clamp = |span: &mut Span| *span = Span { start: span.start.min(end), end: span.end.min(end) };
+    for diagnostic in diagnostics.iter_mut() {
+        clamp(&mut diagnostic.span);
+        diagnostic.labels.iter_mut().for_each(|label| clamp(&mut label.span));
+        let edits = diagnostic.fix.iter_mut().flat_map(|fix| fix.edits.iter_mut());
+        edits.for_each(|edit| clamp(&mut edit.span));
+    }
+    diagnostics.sort_by_key(|diagnostic| (diagnostic.span, diagnostic.code.name));
 }

@@ -97,7 +97,8 @@ impl Type {
             Self::List(element) => element.opened().list(),
             Self::Map(map) => Self::Map(Arc::new(MapType { key: map.key.clone(), value: map.value.opened() })),
             Self::Object(object) => {
-                let fields = object.fields.iter().map(|field| Field { ty: field.ty.opened(), ..field.clone() }).collect();
+                let fields =
+                    object.fields.iter().map(|field| Field { ty: field.ty.opened(), ..field.clone() }).collect();
                 let rest = match &object.rest {
                     Rest::Closed | Rest::Open => Rest::Open,
                     Rest::Typed(rest) => Rest::Typed(rest.opened()),

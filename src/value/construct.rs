@@ -71,6 +71,27 @@ impl Value {
         if let Self::Duration(nanoseconds) = self { Some(*nanoseconds) } else { None }
     }
 
+    /// Whether lists and maps are nested in it beyond `limit` levels. Looks no deeper than that; whoever carries a value
+    /// from one round of a loop to the next asks, since everything that walks a value recurses.
+    #[must_use]
+    pub fn deeper_than(&self, limit: usize) -> bool {
+        match self {
+            Self::List(elements) => limit == 0 || elements.iter().any(|element| element.deeper_than(limit - 1)),
+            Self::Map(entries) => limit == 0 || entries.values().any(|value| value.deeper_than(limit - 1)),
+            Self::Null
+            | Self::Bool(_)
+            | Self::Int(_)
+            | Self::Uint(_)
+            | Self::Double(_)
+            | Self::Exact(_)
+            | Self::String(_)
+            | Self::Bytes(_)
+            | Self::Timestamp(_)
+            | Self::Duration(_)
+            | Self::Type(_) => false,
+        }
+    }
+
     /// The word of the language for this kind of value.
     #[must_use]
     pub fn kind_name(&self) -> &'static str {

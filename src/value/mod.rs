@@ -6,6 +6,8 @@ mod key;
 mod number;
 mod order;
 mod show;
+#[cfg(test)]
+mod tests;
 mod time;
 mod typed;
 

@@ -186,8 +186,11 @@ pub fn parse_duration(text: &str) -> Option<i128> {
     if rest.is_empty() {
         return None;
     }
+    if rest == "0" {
+        return Some(0);
+    }
     let mut total: i128 = 0;
-    while !rest.is_empty() && rest != "0" {
+    while !rest.is_empty() {
         let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
         let (number, tail) = rest.split_at(digits);
         let unit_end = tail.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(tail.len());
@@ -226,7 +229,7 @@ mod tests {
         assert_eq!(parse_duration("0.000001234s"), Some(1_234));
         assert_eq!(parse_duration("1.5h"), Some(5_400 * SECOND));
         assert_eq!(parse_duration(".5m"), Some(30 * SECOND));
-        for bad in ["", "-", "1", "s", "1x", "1.2.3s", ".s", "1 s", "320000000000s", "十秒"] {
+        for bad in ["", "-", "1", "1h0", "s", "1x", "1.2.3s", ".s", "1 s", "320000000000s", "十秒"] {
             assert_eq!(parse_duration(bad), None, "{bad}");
         }
         assert_eq!(duration_text(-1_500_000_000), "-1.5s");

@@ -19,3 +19,4 @@ mod syntax;
 mod tidy;
 mod tools;
 mod types;
+mod world;

@@ -13,7 +13,7 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
-use crate::support::{folder, planrun, root};
+use crate::support::{folder, planrun, root, words};
 
 #[test]
 fn examples_run() {
@@ -170,26 +170,6 @@ fn exists(command: &str) -> Option<String> {
     let name = words.iter().skip(1).find(|word| !word.starts_with('-'))?;
     let output = planrun(["help", name]).run();
     (output.status != 0).then(|| format!("`{command}`: {}", output.stderr))
-}
-
-/// Splits a command as a shell would, as far as blanks and quotes go.
-fn words(command: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    let mut word = String::new();
-    let mut quote = None;
-    for character in command.chars() {
-        match (quote, character) {
-            (None, ' ') => {
-                words.push(std::mem::take(&mut word));
-            }
-            (None, '\'' | '"') => quote = Some(character),
-            (Some(open), close) if open == close => quote = None,
-            (_, plain) => word.push(plain),
-        }
-    }
-    words.push(word);
-    words.retain(|word| !word.is_empty());
-    words
 }
 
 /// Whether `actual` is `expected`, where a line `…` stands for any lines, none included. Trailing blanks do not count.

@@ -111,6 +111,26 @@ pub fn folder(files: impl IntoIterator<Item = (impl AsRef<Path>, impl AsRef<[u8]
     folder
 }
 
+/// Splits a command as a shell would, as far as blanks and quotes go.
+pub fn words(command: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word = String::new();
+    let mut quote = None;
+    for character in command.chars() {
+        match (quote, character) {
+            (None, ' ') => {
+                words.push(std::mem::take(&mut word));
+            }
+            (None, '\'' | '"') => quote = Some(character),
+            (Some(open), close) if open == close => quote = None,
+            (_, plain) => word.push(plain),
+        }
+    }
+    words.push(word);
+    words.retain(|word| !word.is_empty());
+    words
+}
+
 /// What differs between `actual` and the text of a file that says what is expected. With `PLANRUN_BLESS=1` the file is
 /// written instead.
 pub fn compare(expected: &Path, actual: &str) -> Result<(), String> {

@@ -1,5 +1,7 @@
 //! Types: the verdict of `fit` against real values, JSON Schema both ways, and the published schema cases.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -70,11 +72,11 @@ fn value_of(ty: &Type, full: bool, choices: &mut impl Iterator<Item = usize>) ->
         Type::Object(object) => {
             let mut entries: Vec<(Key, Value)> = Vec::new();
             for field in &object.fields {
-                if field.required || full || choices.next().unwrap_or(0) % 2 == 0 {
+                if field.required || full || choices.next().unwrap_or(0).is_multiple_of(2) {
                     entries.push((Key::String(field.name.clone()), value_of(&field.ty, full, choices)));
                 }
             }
-            if full || choices.next().unwrap_or(0) % 2 == 0 {
+            if full || choices.next().unwrap_or(0).is_multiple_of(2) {
                 match &object.rest {
                     Rest::Closed => {}
                     Rest::Open => entries.push((Key::from("w"), Value::from("anything"))),
@@ -141,6 +143,73 @@ proptest! {
 
 fn read(path: &Path) -> Json {
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+/// JSON in which keywords of schemas stand in right and wrong places.
+fn any_schema() -> impl Strategy<Value = Json> {
+    let words = prop::sample::select(vec![
+        "type",
+        "object",
+        "string",
+        "properties",
+        "items",
+        "$ref",
+        "#",
+        "#/$defs/a",
+        "$defs",
+        "a",
+        "enum",
+        "const",
+        "anyOf",
+        "allOf",
+        "required",
+        "additionalProperties",
+        "pattern",
+        "(",
+        "^a+$",
+        "prefixItems",
+        "nullable",
+        "http://example.com/x",
+        "$id",
+        "$schema",
+        "minimum",
+        "format",
+        "date-time",
+        "x-planrun-type",
+        "uint",
+    ]);
+    let leaf = prop_oneof![
+        Just(Json::Null),
+        any::<bool>().prop_map(Json::from),
+        (-2..9_i64).prop_map(Json::from),
+        Just(json!(1.5)),
+        words.clone().prop_map(Json::from),
+    ];
+    leaf.prop_recursive(5, 48, 4, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Json::from),
+            prop::collection::vec((words.clone(), inner), 0..4)
+                .prop_map(|entries| entries.into_iter().map(|(name, json)| (name.to_owned(), json)).collect()),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_schema_stops_the_program(schema in any_schema(), instance in any_schema()) {
+        let ty = from_schema(&schema);
+        let decoded = decode(&instance, &ty);
+        if let Ok(value) = decoded {
+            prop_assert_eq!(check_value(&value, &ty), Ok(()), "{} as {}", instance, ty);
+        }
+        if let Ok(validator) = Validator::new(&schema) {
+            prop_assert_eq!(validator.violations(&instance).is_empty(), validator.is_valid(&instance));
+        }
+        prop_assert!(fit(&ty, &ty).fits());
+        prop_assert!(!ty.to_string().is_empty());
+    }
 }
 
 /// The documents that the published cases of one draft refer to, by their addresses.
@@ -215,4 +284,27 @@ fn a_large_document_becomes_types() {
     }
     println!("{} schemas, {any} of them any", names.len());
     assert!(any * 10 < names.len());
+}
+
+#[test]
+fn published_calls_fit_their_schemas() {
+    let Some(path) = support::cases("bfcl/single-turn.jsonl") else { return };
+    let (mut fitting, mut refused, mut wrong) = (0, 0, Vec::new());
+    for line in std::fs::read_to_string(&path).unwrap().lines() {
+        let case: Json = serde_json::from_str(line).unwrap();
+        for call in case["calls"].as_array().unwrap() {
+            let tools = case["tools"].as_array().unwrap();
+            let Some(tool) = tools.iter().find(|tool| tool["name"] == call["name"]) else { continue };
+            let (schema, arguments) = (&tool["input_schema"], &call["arguments"]);
+            let violations = Validator::new(schema).unwrap().violations(arguments);
+            let decoded = decode(arguments, &from_schema(schema));
+            match call["schema_ok"].as_bool().unwrap() {
+                true if violations.is_empty() && decoded.is_ok() => fitting += 1,
+                false if !violations.is_empty() => refused += 1,
+                expected => wrong.push(format!("{} {expected}: {violations:?} {decoded:?}", case["id"])),
+            }
+        }
+    }
+    println!("bfcl: {fitting} calls fit, {refused} are refused");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

@@ -3,7 +3,7 @@
 use super::super::Failure;
 use super::super::function::{Example, Form, Function, Overload, Shape};
 use super::super::operators::{self, Arithmetic};
-use crate::value::{Key, Map, Value};
+use crate::value::{Key, Map, Number, Value};
 
 pub(super) static FUNCTIONS: &[Function] = &[
     Function {
@@ -28,8 +28,8 @@ pub(super) static FUNCTIONS: &[Function] = &[
             Overload::new(&[Shape::List(&Shape::Double)], Shape::Double),
             Overload::new(&[Shape::List(&Shape::Number)], Shape::Double),
         ],
-        page: "The sum of a list of numbers; 0 for an empty list.",
-        examples: &[Example::new("sum([1, 2, 3])", "6"), Example::new("sum([1.5, 2.5])", "4")],
+        page: "The sum of a list of numbers, a double where they are not all ints; 0 for an empty list.",
+        examples: &[Example::new("sum([1, 2, 3])", "6"), Example::new("sum([1, 1.5])", "2.5")],
         body: sum,
     },
     Function {
@@ -66,12 +66,14 @@ fn size(arguments: &[Value]) -> Result<Value, Failure> {
 
 fn sum(arguments: &[Value]) -> Result<Value, Failure> {
     let [Value::List(elements)] = arguments else { return Err(Failure::no_overload("sum", arguments)) };
-    if let Some(stranger) = elements.iter().find(|element| element.as_number().is_none()) {
-        return Err(Failure::no_overload("sum", &[Value::list([stranger.clone()])]));
+    let numbers: Option<Vec<Number>> = elements.iter().map(Value::as_number).collect();
+    let numbers = numbers.ok_or_else(|| Failure::no_overload("sum", arguments))?;
+    let alike = |kind: fn(&Value) -> bool| elements.iter().all(kind);
+    if !(alike(|value| matches!(value, Value::Int(_))) || alike(|value| matches!(value, Value::Uint(_)))) {
+        return Ok(Value::Double(numbers.into_iter().map(Number::as_double).sum()));
     }
-    let mut numbers = elements.iter();
-    let first = numbers.next().cloned().unwrap_or(Value::Int(0));
-    numbers.try_fold(first, |total, number| operators::arithmetic(Arithmetic::Add, total, number))
+    let first = elements.first().cloned().unwrap_or(Value::Int(0));
+    elements.iter().skip(1).try_fold(first, |total, number| operators::arithmetic(Arithmetic::Add, total, number))
 }
 
 fn entries(arguments: &[Value]) -> Result<Value, Failure> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::overload::{self, Verdict};
 use super::path::Absence;
-use super::{Checker, Node, Op, Typed, combine, report};
+use super::{Checker, Node, Op, Typed, report};
 use crate::builtins::{self, Function};
 use crate::source::Span;
 use crate::syntax::ast;
@@ -20,7 +20,7 @@ impl Checker<'_> {
         }
         let typed = self.arguments(arguments);
         let Some(function) = builtins::global(&name.text) else {
-            self.report(report::unknown_function(name, None, builtins::method(&name.text).is_some()));
+            self.report(report::unknown_function(name, None, arguments));
             return Typed::fail(&format!("unbound function `{}`", name.text), span);
         };
         self.call(function, name, typed, arguments, span)
@@ -35,7 +35,7 @@ impl Checker<'_> {
     ) -> Typed {
         let typed = self.arguments(arguments);
         let Some(function) = builtins::namespaced(namespace, &name.text) else {
-            self.report(report::unknown_function(name, Some(namespace), false));
+            self.report(report::unknown_function(name, Some(namespace), &[]));
             return Typed::fail(&format!("unbound function `{namespace}.{}`", name.text), span);
         };
         self.call(function, name, typed, arguments, span)
@@ -62,7 +62,9 @@ impl Checker<'_> {
         let spans: Vec<Span> = arguments.iter().map(|argument| argument.value.span).collect();
         let ty = self.result(function, name, &typed, &spans, false);
         let nodes: Vec<Node> = typed.into_iter().map(|typed| typed.node).collect();
-        if let Some(value) = self.folded(function, nodes.iter(), span) {
+        if ty != Type::Invalid
+            && let Some(value) = self.folded(function, nodes.iter(), span)
+        {
             return Typed::new(Op::Constant(value), ty, span);
         }
         if let Some((subject, pattern)) = self.constant_pattern(function, nodes.first(), nodes.get(1)) {
@@ -85,7 +87,7 @@ impl Checker<'_> {
             Verdict::Gives(ty) => ty,
             Verdict::Absent(position) => {
                 if let (Some(typed), Some(span)) = (arguments.get(position), spans.get(position)) {
-                    self.report(report::absent_operand(&typed.ty, *span, combine::is_simple(&typed.node)));
+                    self.report(report::absent_operand(&typed.ty, *span, method && position == 0));
                 }
                 let present: Vec<Type> = types.iter().map(Type::without_null).collect();
                 match overload::resolve(function, &present) {

@@ -99,7 +99,9 @@ pub(super) fn may_equal(left: &Type, right: &Type) -> bool {
 
 fn members_may_equal(left: &Type, right: &Type) -> bool {
     match (left, right) {
-        (Type::Any | Type::Invalid | Type::Never, _) | (_, Type::Any | Type::Invalid | Type::Never) => true,
+        (Type::Any | Type::Invalid | Type::Never, _)
+        | (_, Type::Any | Type::Invalid | Type::Never)
+        | (Type::Error, Type::Error) => true,
         (Type::Literal(left), Type::Literal(right)) => left == right,
         (Type::Literal(literal), other) | (other, Type::Literal(literal)) => members_may_equal(&literal.base(), other),
         (Type::List(left), Type::List(right)) => may_equal(left, right),
@@ -110,7 +112,6 @@ fn members_may_equal(left: &Type, right: &Type) -> bool {
         }
         (Type::Object(left), Type::Object(right)) => objects_may_equal(left, right) && objects_may_equal(right, left),
         (Type::Result(value), other) | (other, Type::Result(value)) => may_equal(&result_union(value), other),
-        (Type::Error, Type::Error) => true,
         (Type::Error, other) | (other, Type::Error) => may_equal(&error_object(), other),
         (left, right) => left == right || is_number(left) && is_number(right),
     }

@@ -54,7 +54,7 @@ impl Checker<'_> {
         if !present.members().iter().all(fits) || typed.ty == Type::Null {
             self.report(report::interpolated_value(&typed.ty, span));
         } else if typed.ty.is_optional() {
-            self.report(report::absent_operand(&typed.ty, span, combine::is_simple(&typed.node)));
+            self.report(report::absent_operand(&typed.ty, span, !combine::is_simple(&typed.node)));
         }
     }
 
@@ -153,20 +153,20 @@ impl Checker<'_> {
         arms: &[(ast::Expr, ast::Expr)],
         otherwise: &ast::Expr,
         span: Span,
-        check: &mut dyn FnMut(&mut Self, &ast::Expr) -> Typed,
+        result_of: &mut dyn FnMut(&mut Self, &ast::Expr) -> Typed,
     ) -> Typed {
         let facts = self.facts.len();
         let mut nodes = Vec::with_capacity(arms.len());
         let mut types = Vec::with_capacity(arms.len() + 1);
         for (condition, result) in arms {
-            let typed = self.expression(condition);
-            self.bool_operand("? :", &typed, condition.span);
-            let result = self.with_facts(narrow::atoms(condition), |checker| check(checker, result));
+            let test = self.expression(condition);
+            self.bool_operand("? :", &test, condition.span);
+            let value = self.with_facts(narrow::atoms(condition), |checker| result_of(checker, result));
             self.facts.extend(narrow::negated_atoms(condition));
-            types.push(result.ty);
-            nodes.push((typed.node, result.node));
+            types.push(value.ty);
+            nodes.push((test.node, value.node));
         }
-        let last = check(self, otherwise);
+        let last = result_of(self, otherwise);
         self.facts.truncate(facts);
         types.push(last.ty);
         Typed::new(Op::Conditional { arms: nodes, otherwise: Box::new(last.node) }, Type::union(types), span)
@@ -182,23 +182,23 @@ impl Checker<'_> {
         subject: &ast::Expr,
         arms: &[ast::MatchArm],
         span: Span,
-        check: &mut dyn FnMut(&mut Self, &ast::Expr) -> Typed,
+        result_of: &mut dyn FnMut(&mut Self, &ast::Expr) -> Typed,
     ) -> Typed {
-        let typed = self.expression(subject);
+        let held = self.expression(subject);
         let patterns: Vec<(&ast::Pattern, Span)> = arms.iter().map(|arm| (&arm.pattern, arm.span)).collect();
-        let head = span_to_subject(span, subject.span);
-        let checked = self.check_patterns((subject, &typed.ty), &patterns, head);
+        let place = span_to_subject(span, subject.span);
+        let taken = self.check_patterns((subject, &held.ty), &patterns, place);
         let text = narrow::path_text(subject, &[]);
         let mut nodes = Vec::with_capacity(arms.len());
         let mut types = Vec::with_capacity(arms.len());
-        for (arm, pattern) in arms.iter().zip(checked) {
+        for (arm, pattern) in arms.iter().zip(taken) {
             self.narrowed.push((text.clone(), pattern.subject));
-            let result = self.with_facts(pattern.facts, |checker| check(checker, &arm.value));
+            let value = self.with_facts(pattern.facts, |checker| result_of(checker, &arm.value));
             self.narrowed.pop();
-            types.push(result.ty);
-            nodes.push((pattern.matcher, result.node));
+            types.push(value.ty);
+            nodes.push((pattern.matcher, value.node));
         }
-        Typed::new(Op::Match { subject: Box::new(typed.node), arms: nodes }, Type::union(types), span)
+        Typed::new(Op::Match { subject: Box::new(held.node), arms: nodes }, Type::union(types), span)
     }
 }
 

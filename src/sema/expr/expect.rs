@@ -19,7 +19,8 @@ impl Checker<'_> {
             },
             ast::ExprKind::List(elements) => match wanted_element(expected) {
                 Some(element) => {
-                    let typed = elements.iter().map(|one| self.expected(one, &element, expectation)).collect();
+                    let inner = expectation.element();
+                    let typed = elements.iter().map(|one| self.expected(one, &element, &inner)).collect();
                     construct::list_of(typed, span)
                 }
                 None => self.whole(expression, expected, expectation),
@@ -159,14 +160,24 @@ impl Checker<'_> {
 }
 
 impl Expectation {
+    /// The same for an element of a list.
+    fn element(&self) -> Self {
+        let what = match self.what.strip_prefix("an element of ") {
+            Some(_) => self.what.clone(),
+            None => format!("an element of {}", self.what),
+        };
+        Self { code: self.code, what }
+    }
+
     /// The same for a part of the value.
     fn part(&self, field: &str) -> Self {
-        let what = if self.what.starts_with("field ") {
-            let (_, rest) = self.what.split_once(" of ").unwrap_or(("", &self.what));
-            format!("field `{field}` of {rest}")
-        } else {
-            format!("field `{field}` of {}", self.what)
+        // Only the innermost name and the whole are told; what is between can be seen.
+        let inner = self.what.strip_prefix("an element of ").unwrap_or(&self.what);
+        let whole = match inner.strip_prefix("field ") {
+            Some(rest) => rest.split_once(" of ").map_or(rest, |(_, whole)| whole),
+            None => inner,
         };
+        let what = format!("field `{field}` of {whole}");
         Self { code: self.code, what }
     }
 }

@@ -43,7 +43,7 @@ impl Checker<'_> {
     /// The type of a name where conditions and arms around it are taken into account.
     fn seen(&self, name: &Arc<str>, ty: Type) -> Type {
         let ty = self.narrowed_type(name).cloned().unwrap_or(ty);
-        if ty.is_optional() && self.is_shown(Some(name), name) { ty.without_null() } else { ty }
+        if ty.is_optional() && self.is_shown(Some(name), name, true) { ty.without_null() } else { ty }
     }
 
     /// Remembers that the expression reads a name.
@@ -113,8 +113,11 @@ impl Checker<'_> {
                     self.read(name, &binding, ReadKind::Value, *place);
                     let names = binding.branches.iter().map(|name| Type::Literal(Literal::String(name.clone())));
                     let ty = Type::union(names);
-                    let ty =
-                        if self.holds(&binding.guard) || self.is_shown(Some(name), name) { ty } else { ty.optional() };
+                    let ty = if self.holds(&binding.guard) || self.is_shown(Some(name), name, true) {
+                        ty
+                    } else {
+                        ty.optional()
+                    };
                     return Typed::new(Op::Winner(binding.place), ty, span);
                 }
                 Lookup::Found(_) => {}

@@ -19,7 +19,8 @@ pub fn atoms(condition: &ast::Expr) -> Vec<Atom> {
 }
 
 /// What holds where the condition is known to be false.
-pub(super) fn negated_atoms(condition: &ast::Expr) -> Vec<Atom> {
+#[must_use]
+pub fn negated_atoms(condition: &ast::Expr) -> Vec<Atom> {
     let mut atoms = Vec::new();
     collect(condition, true, &mut atoms);
     atoms
@@ -38,7 +39,9 @@ fn collect(condition: &ast::Expr, negated: bool, atoms: &mut Vec<Atom>) {
             Some(ast::BinaryOp::NotEqual) if rest.len() == 1 => {
                 let mut positive = condition.clone();
                 if let ast::ExprKind::Chain { rest, .. } = &mut positive.kind {
-                    rest.iter_mut().for_each(|link| link.operator = ast::BinaryOp::Equal);
+                    for link in rest {
+                        link.operator = ast::BinaryOp::Equal;
+                    }
                 }
                 atoms.push(atom(&positive, !negated));
             }
@@ -107,9 +110,13 @@ impl Checker<'_> {
         result
     }
 
-    /// Whether a condition shows that the value at this path is there.
-    pub(super) fn is_shown(&self, root: Option<&str>, path: &str) -> bool {
-        self.known(root).any(|atom| shown(atom).is_some_and(|shown| covers(&plain(shown), path)))
+    /// Whether a condition shows that the value at this path is there. `has` of a field only shows that it is not
+    /// missing: that counts where the field, once it is there, is not null (`by_has`).
+    pub(super) fn is_shown(&self, root: Option<&str>, path: &str, by_has: bool) -> bool {
+        self.known(root).any(|atom| {
+            let Some(shown) = shown(atom).map(plain) else { return false };
+            covers(&shown, path) && (by_has || atom.negated || shown != path)
+        })
     }
 
     /// Whether exactly this is known, such as `r.ok` or its negation.

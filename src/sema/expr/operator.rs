@@ -73,6 +73,8 @@ impl Checker<'_> {
     fn computed(&mut self, first: &ast::Expr, rest: &[ast::ChainLink], span: Span) -> Typed {
         let mut left = self.expression(first);
         let mut left_span = first.span;
+        // The first operand, once it is no longer the whole left side.
+        let mut start = None;
         let mut links = Vec::with_capacity(rest.len());
         for link in rest {
             let right = self.expression(&link.operand);
@@ -80,19 +82,21 @@ impl Checker<'_> {
             let ty = self.operation(operator, (&left, left_span), (&right, link.operand.span), link.operator_span);
             left_span = first.span.to(link.operand.span);
             let folded = if links.is_empty() { folded(operator, &left.node, &right.node) } else { None };
-            match folded {
-                Some(value) => left = Typed::new(Op::Constant(value), ty, left_span),
-                None => {
-                    left.ty = ty;
-                    links.push((operator, right.node));
-                }
+            let op = folded.map(Op::Constant);
+            if op.is_none() {
+                links.push((operator, right.node));
+            }
+            let so_far = Typed::new(op.unwrap_or_else(|| Op::Fail("a part of a chain".into())), ty, left_span);
+            let before = std::mem::replace(&mut left, so_far);
+            if links.len() == 1 {
+                start.get_or_insert(before.node);
             }
         }
-        if links.is_empty() {
-            left.node.span = span;
-            return left;
+        if let Some(first) = start {
+            return Typed::new(Op::Chain { first: Box::new(first), rest: links }, left.ty, span);
         }
-        Typed::new(Op::Chain { first: Box::new(left.node), rest: links }, left.ty, span)
+        left.node.span = span;
+        left
     }
 
     /// The type of one operation, with what is wrong about it reported.
@@ -110,25 +114,36 @@ impl Checker<'_> {
                 Type::Bool
             }
             Operator::Less | Operator::LessEqual | Operator::Greater | Operator::GreaterEqual => {
-                let types = (self.present(left.0, left.1), self.present(right.0, right.1));
-                self.lossy(left, right);
-                if combine::every_pair(&types.0, &types.1, combine::ordered).is_none() {
-                    self.report(report::no_binary(operator, &types.0, &types.1, sign));
-                }
+                self.pairs(operator, left, right, sign, combine::ordered);
                 Type::Bool
             }
             Operator::Add | Operator::Subtract | Operator::Multiply | Operator::Divide | Operator::Remainder => {
-                let types = (self.present(left.0, left.1), self.present(right.0, right.1));
-                self.lossy(left, right);
-                match combine::every_pair(&types.0, &types.1, |a, b| combine::arithmetic(operator, a, b)) {
-                    Some(ty) => ty,
-                    None => {
-                        self.report(report::no_binary(operator, &types.0, &types.1, sign));
-                        Type::Invalid
-                    }
-                }
+                self.pairs(operator, left, right, sign, |a, b| combine::arithmetic(operator, a, b))
             }
         }
+    }
+
+    /// The type of an operation that must be possible for every pair of alternatives. An absence is told where all else
+    /// is well.
+    fn pairs(
+        &mut self,
+        operator: Operator,
+        left: (&Typed, Span),
+        right: (&Typed, Span),
+        sign: Span,
+        one: impl Fn(&Type, &Type) -> Option<Type>,
+    ) -> Type {
+        let types = (left.0.ty.without_null(), right.0.ty.without_null());
+        // What is always null is no operand of anything.
+        let null = [&left.0.ty, &right.0.ty].contains(&&Type::Null);
+        if let Some(result) = combine::every_pair(&types.0, &types.1, one).filter(|_| !null) {
+            self.lossy(left, right);
+            self.present(left.0, left.1);
+            self.present(right.0, right.1);
+            return result;
+        }
+        self.report(report::no_binary(operator, &left.0.ty, &right.0.ty, sign));
+        Type::Invalid
     }
 
     fn equality(&mut self, left: (&Typed, Span), right: (&Typed, Span), sign: Span) {
@@ -161,7 +176,7 @@ impl Checker<'_> {
     /// The type of an operand that must be there; its absence is reported.
     pub(super) fn present(&mut self, typed: &Typed, span: Span) -> Type {
         if typed.ty.is_optional() {
-            self.report(report::absent_operand(&typed.ty, span, combine::is_simple(&typed.node)));
+            self.report(report::absent_operand(&typed.ty, span, true));
             return typed.ty.without_null();
         }
         typed.ty.clone()

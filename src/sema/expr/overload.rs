@@ -15,6 +15,14 @@ pub(super) enum Verdict {
 /// How many variables one overload may have.
 const VARIABLES: usize = 4;
 
+/// What the variables of an overload stand for in one call.
+#[derive(Default)]
+struct Bound {
+    variables: [Option<Type>; VARIABLES],
+    /// The types of the arguments that may be any number.
+    numbers: Vec<Type>,
+}
+
 /// The result of a function for arguments of these types.
 pub(super) fn resolve(function: &Function, arguments: &[Type]) -> Verdict {
     if arguments.contains(&Type::Invalid) {
@@ -76,9 +84,9 @@ fn direct(function: &Function, arguments: &[Type]) -> Option<Type> {
     let unknown = arguments.contains(&Type::Any);
     let mut results = Vec::new();
     for overload in function.overloads {
-        let mut variables: [Option<Type>; VARIABLES] = Default::default();
-        if overload_takes(overload, arguments, &mut variables) {
-            let ty = instance(&overload.result, &variables);
+        let mut bound = Bound::default();
+        if overload_takes(overload, arguments, &mut bound) {
+            let ty = instance(&overload.result, &bound);
             if !unknown {
                 return Some(ty);
             }
@@ -89,12 +97,12 @@ fn direct(function: &Function, arguments: &[Type]) -> Option<Type> {
 }
 
 /// Whether an overload takes arguments of these types.
-fn overload_takes(overload: &Overload, arguments: &[Type], variables: &mut [Option<Type>; VARIABLES]) -> bool {
+fn overload_takes(overload: &Overload, arguments: &[Type], bound: &mut Bound) -> bool {
     overload.parameters.len() == arguments.len()
-        && overload.parameters.iter().zip(arguments).all(|(shape, ty)| takes(shape, ty, variables))
+        && overload.parameters.iter().zip(arguments).all(|(shape, ty)| takes(shape, ty, bound))
 }
 
-fn takes(shape: &Shape, ty: &Type, variables: &mut [Option<Type>; VARIABLES]) -> bool {
+fn takes(shape: &Shape, ty: &Type, bound: &mut Bound) -> bool {
     let ty = &literal::widened(ty);
     if matches!(ty, Type::Any | Type::Invalid | Type::Never) {
         return true;
@@ -102,7 +110,7 @@ fn takes(shape: &Shape, ty: &Type, variables: &mut [Option<Type>; VARIABLES]) ->
     if let Type::Union(members) = ty
         && !matches!(shape, Shape::Any | Shape::Variable(_))
     {
-        return members.iter().all(|member| takes(shape, member, variables));
+        return members.iter().all(|member| takes(shape, member, bound));
     }
     match shape {
         Shape::Any => true,
@@ -111,25 +119,27 @@ fn takes(shape: &Shape, ty: &Type, variables: &mut [Option<Type>; VARIABLES]) ->
         Shape::Int => *ty == Type::Int,
         Shape::Uint => *ty == Type::Uint,
         Shape::Double => *ty == Type::Double,
-        Shape::Number => matches!(ty, Type::Int | Type::Uint | Type::Double),
+        Shape::Number => {
+            bound.numbers.push(ty.clone());
+            matches!(ty, Type::Int | Type::Uint | Type::Double)
+        }
         Shape::String => *ty == Type::String,
         Shape::Bytes => *ty == Type::Bytes,
         Shape::Timestamp => *ty == Type::Timestamp,
         Shape::Duration => *ty == Type::Duration,
         Shape::Type => *ty == Type::Type,
-        Shape::List(element) => matches!(ty, Type::List(inner) if takes(element, inner, variables)),
+        Shape::List(element) => matches!(ty, Type::List(inner) if takes(element, inner, bound)),
         Shape::Map(key, value) => match ty {
-            Type::Map(map) => takes(key, &map.key, variables) && takes(value, &map.value, variables),
+            Type::Map(map) => takes(key, &map.key, bound) && takes(value, &map.value, bound),
             Type::Object(object) => {
-                takes(key, &Type::String, variables)
-                    && object.fields.iter().all(|field| takes(value, &field.ty, variables))
+                takes(key, &Type::String, bound) && object.fields.iter().all(|field| takes(value, &field.ty, bound))
             }
-            Type::Result(_) | Type::Error => takes(key, &Type::String, variables),
+            Type::Result(_) | Type::Error => takes(key, &Type::String, bound),
             _ => false,
         },
         Shape::Entry(_) => matches!(ty, Type::Object(_) | Type::Map(_)),
         Shape::Variable(number) => {
-            if let Some(slot) = variables.get_mut(usize::from(*number)) {
+            if let Some(slot) = bound.variables.get_mut(usize::from(*number)) {
                 let known = slot.take().unwrap_or(Type::Never);
                 *slot = Some(combine::common([known, ty.clone()]));
             }
@@ -138,7 +148,7 @@ fn takes(shape: &Shape, ty: &Type, variables: &mut [Option<Type>; VARIABLES]) ->
     }
 }
 
-fn instance(shape: &Shape, variables: &[Option<Type>; VARIABLES]) -> Type {
+fn instance(shape: &Shape, bound: &Bound) -> Type {
     match shape {
         Shape::Any => Type::Any,
         Shape::Null => Type::Null,
@@ -146,30 +156,31 @@ fn instance(shape: &Shape, variables: &[Option<Type>; VARIABLES]) -> Type {
         Shape::Int => Type::Int,
         Shape::Uint => Type::Uint,
         Shape::Double => Type::Double,
-        Shape::Number => Type::union([Type::Int, Type::Uint, Type::Double]),
+        Shape::Number if bound.numbers.is_empty() => Type::union([Type::Int, Type::Uint, Type::Double]),
+        Shape::Number => Type::union(bound.numbers.iter().cloned()),
         Shape::String => Type::String,
         Shape::Bytes => Type::Bytes,
         Shape::Timestamp => Type::Timestamp,
         Shape::Duration => Type::Duration,
         Shape::Type => Type::Type,
-        Shape::List(element) => instance(element, variables).list(),
+        Shape::List(element) => instance(element, bound).list(),
         Shape::Map(key, value) => Type::Map(std::sync::Arc::new(crate::types::MapType {
-            key: instance(key, variables),
-            value: instance(value, variables),
+            key: instance(key, bound),
+            value: instance(value, bound),
         })),
         Shape::Entry(value) => {
             let field = |name: &str, ty| Field { name: name.into(), ty, required: true };
-            let fields = vec![field("key", Type::String), field("value", instance(value, variables))];
+            let fields = vec![field("key", Type::String), field("value", instance(value, bound))];
             Type::object(fields, Rest::Closed)
         }
-        Shape::Variable(number) => variables.get(usize::from(*number)).cloned().flatten().unwrap_or(Type::Any),
+        Shape::Variable(number) => bound.variables.get(usize::from(*number)).cloned().flatten().unwrap_or(Type::Any),
     }
 }
 
 /// What is said of the result where an argument was already wrong: its type, if there is only one.
 fn silent(function: &Function) -> Type {
     let mut results: Vec<Type> =
-        function.overloads.iter().map(|overload| instance(&overload.result, &Default::default())).collect();
+        function.overloads.iter().map(|overload| instance(&overload.result, &Bound::default())).collect();
     results.dedup();
     match results.as_slice() {
         [Type::Any] => Type::Invalid,
@@ -193,9 +204,10 @@ pub(super) fn forms(function: &Function, method: bool) -> Vec<String> {
 fn shape_text(shape: &Shape) -> String {
     match shape {
         Shape::Variable(_) => "T".to_owned(),
+        Shape::List(Shape::Number) => format!("({})[]", shape_text(&Shape::Number)),
         Shape::List(element) => format!("{}[]", shape_text(element)),
         Shape::Map(key, value) => format!("map<{}, {}>", shape_text(key), shape_text(value)),
         Shape::Entry(value) => format!("{{ key: string, value: {} }}", shape_text(value)),
-        other => instance(other, &Default::default()).to_string(),
+        other => instance(other, &Bound::default()).to_string(),
     }
 }

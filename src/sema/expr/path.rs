@@ -29,6 +29,10 @@ pub(super) struct Walk<'e> {
     absence: Absence,
     /// Whether the rest may have been skipped, so that the whole is null.
     skipped: bool,
+    /// What else than itself says that the value so far is there, such as `r.ok`.
+    condition: Option<String>,
+    /// Whether null can only mean that the field is missing.
+    missing_only: bool,
 }
 
 impl Checker<'_> {
@@ -47,16 +51,24 @@ impl Checker<'_> {
 
     /// Follows links from a value.
     fn follow(&mut self, start: Typed, base: &ast::Expr, links: &[ast::Link], span: Span, absence: Absence) -> Typed {
-        let mut walk = Walk { base, links, done: 0, ty: start.ty, absence, skipped: false };
+        let mut walk =
+            Walk { base, links, done: 0, ty: start.ty, absence, skipped: false, condition: None, missing_only: false };
         let mut ops = Vec::with_capacity(links.len());
         for link in links {
             let safe = is_safe(&link.kind);
+            let findings = self.diagnostics.len();
             self.pass_absence(&mut walk, link, safe);
+            let absences = self.diagnostics.len();
+            (walk.condition, walk.missing_only) = (None, false);
             let op = match &link.kind {
-                ast::LinkKind::Field { name, .. } => self.field_link(&mut walk, name),
+                ast::LinkKind::Field { name, .. } => self.field_link(&mut walk, name, false),
                 ast::LinkKind::Index { index, .. } => self.index_link(&mut walk, index),
                 ast::LinkKind::Call { name, arguments, .. } => self.method_link(&mut walk, name, arguments, link.span),
             };
+            if walk.ty == Type::Invalid && self.diagnostics.len() > absences {
+                // What could not be read anyway need not be there.
+                self.diagnostics.drain(findings..absences);
+            }
             walk.done += 1;
             self.narrow_walk(&mut walk);
             ops.push(Link { span: link.span, safe, op });
@@ -73,6 +85,7 @@ impl Checker<'_> {
         }
         if safe || walk.absence == Absence::Null {
             walk.skipped = true;
+            walk.ty = walk.ty.without_null();
         } else {
             let place = walk.span_before();
             let path = walk.text(walk.done);
@@ -82,12 +95,15 @@ impl Checker<'_> {
             } else {
                 report::maybe_absent(&path, &walk.ty, place, link, reason)
             });
+            walk.ty = if always { Type::Invalid } else { walk.ty.without_null() };
         }
-        walk.ty = if always { Type::Invalid } else { walk.ty.without_null() };
     }
 
     /// The conditions under which the name that is read through is there.
     fn absence_reason(&self, walk: &Walk) -> Option<String> {
+        if walk.condition.is_some() {
+            return walk.condition.clone();
+        }
         let ast::ExprKind::Name(name) = &walk.base.kind else { return None };
         if walk.done > 0 || self.local(name).is_some() {
             return None;
@@ -111,16 +127,16 @@ impl Checker<'_> {
         if let Some(ty) = self.narrowed_type(&text) {
             walk.ty = ty.clone();
         }
-        if walk.ty.is_optional() && self.is_shown(walk.root(), &text) {
+        if walk.ty.is_optional() && self.is_shown(walk.root(), &text, walk.missing_only) {
             walk.ty = walk.ty.without_null();
         }
     }
 
-    fn field_link(&mut self, walk: &mut Walk, name: &ast::Name) -> LinkOp {
+    /// Reads a field. `quoted` where its name is written as text, in brackets.
+    fn field_link(&mut self, walk: &mut Walk, name: &ast::Name, quoted: bool) -> LinkOp {
         let key = Key::String(name.text.clone());
-        if let Some(result) = self.result_field(walk, &name.text) {
-            let (ty, optional) = result;
-            walk.ty = ty;
+        if let Some((ty, optional, condition)) = self.result_field(walk, &name.text) {
+            (walk.ty, walk.condition, walk.missing_only) = (ty, condition, true);
             return LinkOp::Field { key, optional };
         }
         let (ty, optional) = match &walk.ty {
@@ -130,11 +146,14 @@ impl Checker<'_> {
             }
             ty => match field(ty, &name.text) {
                 FieldLookup::Found { ty, required: true } => (ty, false),
-                FieldLookup::Found { ty, required: false } => (ty.optional(), true),
-                FieldLookup::Any => (self.unknown_as(ty), false),
+                FieldLookup::Found { ty, required: false } => {
+                    walk.missing_only = true;
+                    (ty.optional(), true)
+                }
+                FieldLookup::Any => (unknown_as(ty), false),
                 FieldLookup::Missing => {
                     let available = field_names(ty);
-                    self.report(report::unknown_field(name, ty, &walk.text(walk.done), &available));
+                    self.report(report::unknown_field(name, ty, &walk.text(walk.done), &available, quoted));
                     (Type::Invalid, false)
                 }
                 FieldLookup::NotAnObject => {
@@ -148,7 +167,7 @@ impl Checker<'_> {
     }
 
     /// `value` and `error` of a `Result`, which are there as `ok` says.
-    fn result_field(&self, walk: &Walk, name: &str) -> Option<(Type, bool)> {
+    fn result_field(&self, walk: &Walk, name: &str) -> Option<(Type, bool, Option<String>)> {
         let Type::Result(value) = &walk.ty else { return None };
         let (ty, negated) = match name {
             "value" => ((**value).clone(), false),
@@ -156,12 +175,11 @@ impl Checker<'_> {
             _ => return None,
         };
         let condition = format!("{}.ok", walk.text(walk.done));
-        if self.is_known(walk.root(), &condition, negated) { Some((ty, false)) } else { Some((ty.optional(), true)) }
-    }
-
-    /// What a part of an unknown value is: unknown as well, and silent where a finding has spoken.
-    fn unknown_as(&self, ty: &Type) -> Type {
-        if *ty == Type::Invalid { Type::Invalid } else { Type::Any }
+        if self.is_known(walk.root(), &condition, negated) {
+            return Some((ty, false, None));
+        }
+        let guard = if negated { format!("!{condition}") } else { condition };
+        Some((ty.optional(), true, Some(guard)))
     }
 
     fn index_link(&mut self, walk: &mut Walk, index: &ast::Expr) -> LinkOp {
@@ -170,7 +188,7 @@ impl Checker<'_> {
             && walk.ty.members().iter().all(|member| matches!(member, Type::Object(_) | Type::Result(_) | Type::Error))
         {
             let name = ast::Name { text: text.clone(), span: index.span };
-            return self.field_link(walk, &name);
+            return self.field_link(walk, &name, true);
         }
         let mut results = Vec::new();
         for member in walk.ty.clone().members() {
@@ -185,8 +203,7 @@ impl Checker<'_> {
                     }
                     results.push(map.value.clone());
                 }
-                Type::Any | Type::Never => results.push(Type::Any),
-                Type::Invalid => results.push(Type::Invalid),
+                Type::Any | Type::Never | Type::Invalid => results.push(unknown_as(member)),
                 Type::Object(_) | Type::Result(_) | Type::Error if combine::may_equal(&typed.ty, &Type::String) => {
                     results.push(Type::Any);
                 }
@@ -275,6 +292,14 @@ impl Walk<'_> {
             Some(link) => self.base.span.to(link.span),
             None => self.base.span,
         }
+    }
+}
+
+/// What a part of an unknown value is: unknown as well, silent where a finding has spoken, and nothing of nothing.
+fn unknown_as(ty: &Type) -> Type {
+    match ty {
+        Type::Invalid | Type::Never => ty.clone(),
+        _ => Type::Any,
     }
 }
 

@@ -93,7 +93,7 @@ impl Checker<'_> {
                             }
                         }
                         FieldLookup::Missing => {
-                            self.report(report::unknown_field(name, &present, place, &field_names(&present)));
+                            self.report(report::unknown_field(name, &present, place, &field_names(&present), false));
                             Type::Invalid
                         }
                         FieldLookup::NotAnObject => {

@@ -1,6 +1,6 @@
 //! Lowers the clauses of steps and the attributes of other statements, and reports what is written twice.
 
-use super::{Children, DamageKind, Lowering, Node, missing, name, span, trim};
+use super::{Children, DamageKind, Lowering, Node, missing, name, trim};
 use crate::diag::codes::text as codes;
 use crate::diag::{Diagnostic, Edit};
 use crate::source::Span;
@@ -27,14 +27,16 @@ pub(super) struct Attributes {
 impl Lowering<'_> {
     /// The clauses that come next.
     pub(super) fn clauses(&mut self, parts: &mut Children<'_>) -> Vec<Clause> {
-        let mut clauses: Vec<Clause> = Vec::new();
+        let mut clauses = Vec::new();
+        let mut seen: Vec<(&str, Span)> = Vec::new();
         while let Some(node) = parts.next() {
-            let span = trim(self.text, span(&node));
+            let span = trim(self.text, self.span(&node));
             let clause = Clause { span, kind: self.clause(node, span) };
-            let word = clause_word(&clause.kind);
-            let first = clauses.iter().find(|other| word.is_some() && clause_word(&other.kind) == word);
-            if let Some((first, word)) = first.map(|other| other.span).zip(word) {
-                self.repeated_clause(word, span, first);
+            if let Some(word) = clause_word(&clause.kind) {
+                match seen.iter().find(|(other, _)| *other == word) {
+                    Some((_, first)) => self.repeated_clause(word, span, *first),
+                    None => seen.push((word, span)),
+                }
             }
             clauses.push(clause);
         }
@@ -103,7 +105,7 @@ impl Lowering<'_> {
     pub(super) fn attributes(&mut self, attributes: &mut Attributes, parts: &mut Children<'_>) {
         while let Some(rule) = parts.peek().filter(|rule| is_attribute(*rule)) {
             let Some(node) = parts.next() else { return };
-            let place = span(&node);
+            let place = self.span(&node);
             let mut inner = Children::of(node);
             let (word, twice) = match rule {
                 Rule::when_clause => ("`when`", self.fill(&mut attributes.when, inner)),
@@ -158,7 +160,7 @@ impl Lowering<'_> {
     /// An `object` node as an expression.
     pub(super) fn object(&mut self, node: Option<Node<'_>>) -> Expr {
         let Some(node) = node else { return missing(Span::default()) };
-        let span = span(&node);
+        let span = self.span(&node);
         Expr { span, kind: ExprKind::Object(self.entries(node)) }
     }
 }
@@ -183,7 +185,7 @@ fn is_attribute(rule: Rule) -> bool {
 
 fn after(mut parts: Children<'_>) -> After {
     match parts.take(Rule::after_none) {
-        Some(node) => After::None(span(&node)),
+        Some(node) => After::None(super::raw_span(&node)),
         None => After::Names(parts.pairs.map(|node| name(Some(node))).collect()),
     }
 }

@@ -1,12 +1,13 @@
 //! Lowers expressions: precedence over the grammar's flat lists, paths, calls, lists and objects.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry as MapEntry;
 use std::iter::Peekable;
 use std::sync::Arc;
 use std::vec::IntoIter;
 
 use super::texts::TextValue;
-use super::{Children, Lowering, Node, missing, name, span, unquoted};
+use super::{Children, Lowering, Node, missing, name, unquoted};
 use crate::diag::Diagnostic;
 use crate::diag::codes::text as codes;
 use crate::source::Span;
@@ -71,7 +72,7 @@ impl Lowering<'_> {
         }
         let (mut operands, mut operators) = (vec![first], Vec::new());
         while let Some(node) = items.take(Rule::operator) {
-            operators.push((operator(node.as_str()), span(&node)));
+            operators.push((operator(node.as_str()), self.span(&node)));
             operands.push(self.operand(items));
         }
         let end = operands.last().map_or(0, |operand| operand.extent.end);
@@ -82,7 +83,7 @@ impl Lowering<'_> {
         let mut signs = Vec::new();
         while let Some(node) = items.take(Rule::sign) {
             let operator = if node.as_str() == "!" { UnaryOp::Not } else { UnaryOp::Negate };
-            signs.push((operator, span(&node)));
+            signs.push((operator, self.span(&node)));
         }
         let mut operand = match items.take(Rule::number) {
             Some(node) => self.number_operand(&node, &mut signs, items.peek()),
@@ -90,7 +91,7 @@ impl Lowering<'_> {
         };
         operand = self.links(operand, items);
         if let Some(node) = items.take(Rule::is_state) {
-            let extent = operand.extent.to(span(&node));
+            let extent = operand.extent.to(self.span(&node));
             let state = name(Children::of(node).next());
             let kind = ExprKind::Is { subject: Box::new(operand.expr), state };
             operand = Operand { expr: Expr { span: extent, kind }, extent };
@@ -105,8 +106,8 @@ impl Lowering<'_> {
     fn number_operand(&mut self, node: &Node<'_>, signs: &mut Vec<(UnaryOp, Span)>, next: Option<Rule>) -> Operand {
         let linked = matches!(next, Some(Rule::field_link | Rule::index_link));
         let minus = signs.pop_if(|(operator, _)| *operator == UnaryOp::Negate && !linked);
-        let extent = minus.map_or_else(|| span(node), |(_, sign)| sign.to(span(node)));
-        let kind = match self.number(node.as_str(), span(node), minus.is_some()) {
+        let extent = minus.map_or_else(|| self.span(node), |(_, sign)| sign.to(self.span(node)));
+        let kind = match self.number(node.as_str(), self.span(node), minus.is_some()) {
             Some(literal) => ExprKind::Literal(literal),
             None => ExprKind::Error,
         };
@@ -117,7 +118,7 @@ impl Lowering<'_> {
         let mut links = Vec::new();
         let mut extent = base.extent;
         while let Some(node) = items.take(Rule::field_link).or_else(|| items.take(Rule::index_link)) {
-            let span = span(&node);
+            let span = self.span(&node);
             extent = extent.to(span);
             let safe = node.as_str().starts_with('?');
             let field = node.as_rule() == Rule::field_link;
@@ -144,7 +145,7 @@ impl Lowering<'_> {
         let Some(node) = items.next() else {
             return Operand { expr: missing(Span::default()), extent: Span::default() };
         };
-        let extent = span(&node);
+        let extent = self.span(&node);
         let kind = match node.as_rule() {
             Rule::text => self.text_expression(node),
             Rule::name => return self.word(&node, items),
@@ -165,9 +166,9 @@ impl Lowering<'_> {
     }
 
     fn word(&mut self, node: &Node<'_>, items: &mut Children<'_>) -> Operand {
-        let extent = span(node);
+        let extent = self.span(node);
         if let Some(arguments) = items.take(Rule::call_arguments) {
-            let extent = extent.to(span(&arguments));
+            let extent = extent.to(self.span(&arguments));
             let function = name(Some(node.clone()));
             let kind = ExprKind::Call { function, arguments: self.arguments(arguments) };
             return Operand { expr: Expr { span: extent, kind }, extent };
@@ -191,7 +192,7 @@ impl Lowering<'_> {
     /// A text that holds no `${`: a title, a path, the name of a signal.
     pub(super) fn plain_text(&mut self, node: Option<Node<'_>>) -> Text {
         let Some(node) = node else { return Text { text: Arc::from(""), span: Span::default() } };
-        let span = span(&node);
+        let span = self.span(&node);
         let text = match self.text_value(node) {
             TextValue::Text(text) => text,
             TextValue::Error => Arc::from(""),
@@ -210,16 +211,15 @@ impl Lowering<'_> {
 
     /// The arguments of a `call_arguments` node.
     pub(super) fn arguments(&mut self, node: Node<'_>) -> Vec<Argument> {
-        let mut arguments: Vec<Argument> = Vec::new();
-        let mut seen: HashSet<Arc<str>> = HashSet::new();
+        let mut arguments = Vec::new();
+        let mut seen = SeenNames::default();
         for node in node.into_inner() {
-            let span = span(&node);
+            let span = self.span(&node);
             let mut parts = Children::of(node);
             let name = parts.take(Rule::name).map(|node| name(Some(node)));
             let value = self.next_expression(&mut parts);
-            if let Some(name) = name.as_ref().filter(|name| !seen.insert(name.text.clone())) {
-                let first = arguments.iter().find_map(|argument| argument.name.clone().filter(|n| n.text == name.text));
-                self.given_twice("argument", name, first.as_ref());
+            if let Some((name, first)) = name.as_ref().and_then(|name| Some((name, seen.before(name)?))) {
+                self.given_twice("argument", name, first);
             }
             arguments.push(Argument { span, name, value });
         }
@@ -227,22 +227,22 @@ impl Lowering<'_> {
     }
 
     pub(super) fn entries(&mut self, node: Node<'_>) -> Vec<Entry> {
-        let mut seen: HashSet<Arc<str>> = HashSet::new();
-        let mut entries: Vec<Entry> = Vec::new();
+        let mut seen = SeenNames::default();
+        let mut entries = Vec::new();
         for node in node.into_inner() {
-            let span = span(&node);
+            let span = self.span(&node);
             let mut parts = Children::of(node);
             let key = match parts.take(Rule::name) {
                 Some(node) => match word_literal(node.as_str()) {
-                    Some(literal) => EntryKey::Expr(Expr { span: self::span(&node), kind: ExprKind::Literal(literal) }),
+                    Some(literal) => EntryKey::Expr(Expr { span: self.span(&node), kind: ExprKind::Literal(literal) }),
                     None => EntryKey::Name(name(Some(node))),
                 },
                 None => EntryKey::Expr(self.next_expression(&mut parts)),
             };
             let value = self.next_expression(&mut parts);
-            if let Some(name) = field_name(&key).filter(|name| !seen.insert(name.text.clone())) {
-                let first = entries.iter().find_map(|entry| field_name(&entry.key).filter(|n| n.text == name.text));
-                self.given_twice("field", &name, first.as_ref());
+            if let Some((name, first)) = field_name(&key).and_then(|name| seen.before(&name).map(|first| (name, first)))
+            {
+                self.given_twice("field", &name, first);
             }
             entries.push(Entry { span, key, value });
         }
@@ -250,14 +250,31 @@ impl Lowering<'_> {
     }
 
     /// Reports a field, argument or key that was written before.
-    pub(super) fn given_twice(&mut self, what: &str, name: &Name, first: Option<&Name>) {
-        let mut diagnostic =
+    pub(super) fn given_twice(&mut self, what: &str, name: &Name, first: Span) {
+        self.diagnostics.push(
             Diagnostic::new(&codes::DUPLICATE_FIELD, name.span, format!("{what} `{}` is given twice", name.text))
-                .help(format!("keep one `{}`", name.text));
-        if let Some(first) = first {
-            diagnostic = diagnostic.label(first.span, "first given here");
+                .label(first, "first given here")
+                .help(format!("keep one `{}`", name.text)),
+        );
+    }
+}
+
+/// The names of one list, with the place where each came first.
+#[derive(Default)]
+pub(super) struct SeenNames {
+    places: HashMap<Arc<str>, Span>,
+}
+
+impl SeenNames {
+    /// Where the name stood before; notes its place where it did not.
+    pub fn before(&mut self, name: &Name) -> Option<Span> {
+        match self.places.entry(name.text.clone()) {
+            MapEntry::Occupied(first) => Some(*first.get()),
+            MapEntry::Vacant(place) => {
+                place.insert(name.span);
+                None
+            }
         }
-        self.diagnostics.push(diagnostic);
     }
 }
 

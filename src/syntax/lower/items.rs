@@ -1,6 +1,6 @@
 //! Lowers items: `use`, `type`, `tool`, `plan` and `test`.
 
-use super::{Children, DamageKind, Lowering, Node, name, span};
+use super::{Children, DamageKind, Lowering, Node, name};
 use crate::diag::Diagnostic;
 use crate::diag::codes::text as codes;
 use crate::source::Span;
@@ -11,7 +11,7 @@ use crate::syntax::lower::statements::Place;
 impl Lowering<'_> {
     /// One child of a `file` node; `None` at its end.
     pub(super) fn item(&mut self, node: Node<'_>) -> Option<Item> {
-        let span = super::trim(self.text, span(&node));
+        let span = super::trim(self.text, self.span(&node));
         let doc = self.doc_above(span.start);
         let kind = match node.as_rule() {
             Rule::use_item => ItemKind::Use(self.use_item(node)),
@@ -57,7 +57,7 @@ impl Lowering<'_> {
         let returns = self.next_type(&mut parts);
         let mut item = Tool { namespace, name: tool, parameters, returns, effect: None, fails: Vec::new(), key: None };
         while let Some(node) = parts.next() {
-            let place = span(&node);
+            let place = self.span(&node);
             let (word, twice) = match node.as_rule() {
                 Rule::tool_effect => ("effect class", item.effect.replace(name(Some(node))).is_some()),
                 Rule::tool_fails => {
@@ -96,7 +96,7 @@ impl Lowering<'_> {
         let word = parts.take(Rule::name);
         let parameters = self.parameters(parts.take(Rule::parameters), true);
         parts.take(Rule::junk_run);
-        let body_start = parts.pairs.peek().map_or(whole, |node| span(&node));
+        let body_start = parts.pairs.peek().map_or(whole, |node| self.span(&node));
         self.damaged(Span { start: whole.start, end: body_start.start }, DamageKind::Item);
         let body: Block = self.next_block(&mut parts, Place::PLAN);
         match word {

@@ -14,6 +14,7 @@ mod type_expressions;
 
 use std::sync::Arc;
 
+pub(super) use numbers::spelled as spelled_duration;
 use pest::iterators::{Pair, Pairs};
 
 use super::ast::{Comment, CommentKind, Expr, ExprKind, File, Name};
@@ -42,6 +43,8 @@ pub(super) enum DamageKind {
     Parameter,
     RaceArm,
     StepArm,
+    /// A whole text that should be one expression.
+    Expression,
 }
 
 /// A reserved word that was given to a step or variable, and where.
@@ -54,6 +57,8 @@ pub(super) struct ReservedName {
 /// What lowering gathers beside the tree.
 pub(super) struct Lowering<'a> {
     text: &'a str,
+    /// The length of the author's text.
+    limit: u32,
     comments: &'a [Comment],
     pub diagnostics: Vec<Diagnostic>,
     pub damage: Vec<Damage>,
@@ -61,9 +66,10 @@ pub(super) struct Lowering<'a> {
 }
 
 impl<'a> Lowering<'a> {
-    /// `text` is what was parsed; `comments` are those of the file, in order.
-    pub fn new(text: &'a str, comments: &'a [Comment]) -> Self {
-        Self { text, comments, diagnostics: Vec::new(), damage: Vec::new(), reserved: Vec::new() }
+    /// `text` is what was parsed, of which `limit` bytes are the author's; `comments` are those of the file, in order.
+    pub fn new(text: &'a str, limit: usize, comments: &'a [Comment]) -> Self {
+        let limit = u32::try_from(limit).unwrap_or(u32::MAX);
+        Self { text, limit, comments, diagnostics: Vec::new(), damage: Vec::new(), reserved: Vec::new() }
     }
 
     /// The tree of a whole file.
@@ -82,6 +88,12 @@ impl<'a> Lowering<'a> {
         let mut root = pairs.flat_map(Pair::into_inner);
         root.find(|node| node.as_rule() == Rule::expression)
             .map_or_else(|| missing(Span::at(0)), |node| self.expression(node))
+    }
+
+    /// The place of a node in the author's text, which may lack what was added to its end.
+    fn span(&self, node: &Node<'_>) -> Span {
+        let span = raw_span(node);
+        Span { start: span.start.min(self.limit), end: span.end.min(self.limit) }
     }
 
     fn damaged(&mut self, span: Span, kind: DamageKind) {
@@ -173,15 +185,15 @@ impl<'i> Children<'i> {
     }
 }
 
-fn span(node: &Node<'_>) -> Span {
-    let range = node.as_span();
-    Span::new(range.start(), range.end())
-}
-
 /// A name without its back quotes; empty where there is none.
 fn name(node: Option<Node<'_>>) -> Name {
     let Some(node) = node else { return Name { text: Arc::from(""), span: Span::default() } };
-    Name { text: Arc::from(unquoted(node.as_str())), span: span(&node) }
+    Name { text: Arc::from(unquoted(node.as_str())), span: raw_span(&node) }
+}
+
+fn raw_span(node: &Node<'_>) -> Span {
+    let range = node.as_span();
+    Span::new(range.start(), range.end())
 }
 
 fn unquoted(word: &str) -> &str {

@@ -2,7 +2,7 @@
 
 use super::expressions::word_literal;
 use super::texts::TextValue;
-use super::{Children, Lowering, Node, name, span};
+use super::{Children, Lowering, Node, name};
 use crate::source::Span;
 use crate::syntax::ast::{ExprKind, Literal, MatchArm, Pattern, PatternKind};
 use crate::syntax::grammar::quiet::Rule;
@@ -13,7 +13,7 @@ impl Lowering<'_> {
         let subject = Box::new(self.next_expression(&mut items));
         let mut arms = Vec::new();
         while let Some(node) = items.take(Rule::match_arm) {
-            let span = span(&node);
+            let span = self.span(&node);
             let mut parts = Children::of(node);
             let pattern = self.next_pattern(&mut parts);
             arms.push(MatchArm { span, pattern, value: self.next_expression(&mut parts) });
@@ -30,7 +30,7 @@ impl Lowering<'_> {
     }
 
     fn pattern(&mut self, node: Node<'_>) -> Pattern {
-        let whole = span(&node);
+        let whole = self.span(&node);
         let mut items = Children::of(node);
         let mut alternatives = Vec::new();
         while let Some(node) = items.next() {
@@ -47,12 +47,12 @@ impl Lowering<'_> {
     }
 
     fn pattern_term(&mut self, node: Node<'_>, items: &mut Children<'_>) -> Pattern {
-        let start = span(&node);
+        let start = self.span(&node);
         let literal = match node.as_rule() {
             Rule::number => self.number(node.as_str(), start, false),
             Rule::sign => {
                 let Some(number) = items.take(Rule::number) else { return any(start) };
-                let end = span(&number);
+                let end = self.span(&number);
                 let literal = self.number(number.as_str(), end, true);
                 return pattern_of(start.to(end), literal);
             }

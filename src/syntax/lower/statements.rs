@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::clauses::Attributes;
-use super::{Children, DamageKind, Lowering, Node, name, span, trim};
+use super::{Children, DamageKind, Lowering, Node, name, trim};
 use crate::diag::Diagnostic;
 use crate::diag::codes::text as codes;
 use crate::source::Span;
@@ -39,7 +39,7 @@ impl Lowering<'_> {
     /// The `block` that comes next; an empty one where there is none.
     pub(super) fn next_block(&mut self, items: &mut Children<'_>, place: Place) -> Block {
         let Some(node) = items.take(Rule::block) else { return Block::default() };
-        let span = span(&node);
+        let span = self.span(&node);
         let mut statements = Vec::new();
         for node in node.into_inner() {
             self.statement(node, place, &mut statements);
@@ -48,7 +48,7 @@ impl Lowering<'_> {
     }
 
     fn statement(&mut self, node: Node<'_>, place: Place, statements: &mut Vec<Statement>) {
-        let span = trim(self.text, span(&node));
+        let span = trim(self.text, self.span(&node));
         let doc = self.doc_above(span.start);
         let rule = node.as_rule();
         let mut parts = Children::of(node);
@@ -130,7 +130,7 @@ impl Lowering<'_> {
     fn if_statement(&mut self, mut parts: Children<'_>, place: Place) -> StatementKind {
         let mut arms = Vec::new();
         while let Some(node) = parts.take(Rule::if_arm) {
-            let start = span(&node);
+            let start = self.span(&node);
             let mut arm = Children::of(node);
             let condition = match arm.take(Rule::junk_head) {
                 Some(junk) => self.damaged_head(start, &junk),
@@ -144,7 +144,7 @@ impl Lowering<'_> {
 
     /// Records that the text before a body could not be read; `whole` begins with it.
     pub(super) fn damaged_head(&mut self, whole: Span, junk: &Node<'_>) -> Expr {
-        let junk = span(junk);
+        let junk = self.span(junk);
         self.damaged(Span { start: whole.start, end: junk.end }, DamageKind::Statement);
         super::missing(trim(self.text, junk))
     }
@@ -156,7 +156,7 @@ impl Lowering<'_> {
         let title = self.plain_text(title);
         let (mut statuses, mut context, mut external) = (None, None, false);
         while let Some(node) = parts.next() {
-            let place = span(&node);
+            let place = self.span(&node);
             let (word, twice) = match node.as_rule() {
                 Rule::task_statuses => {
                     let names: Vec<Name> = node.into_inner().map(|node| super::name(Some(node))).collect();
@@ -204,7 +204,7 @@ impl Lowering<'_> {
     /// Text that is no statement. What it names stays declared, so that its readers are not reported too.
     fn junk_statement(&mut self, mut parts: Children<'_>, whole: Span, place: Place) -> StatementKind {
         parts.take(Rule::junk_run);
-        let end = parts.pairs.peek().map_or(whole.end, |body| span(&body).start);
+        let end = parts.pairs.peek().map_or(whole.end, |body| self.span(&body).start);
         let head = trim(self.text, Span { start: whole.start, end });
         self.damaged(head, DamageKind::Statement);
         self.next_block(&mut parts, Place { reply: true, yields: true, next: true, ..place });

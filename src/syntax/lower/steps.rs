@@ -1,10 +1,11 @@
 //! Lowers steps: one function for each kind of body.
 
 use super::clauses::Attributes;
+use super::expressions::SeenNames;
 use super::statements::Place;
-use super::{Children, DamageKind, Lowering, Node, missing, name, span, trim};
+use super::{Children, DamageKind, Lowering, Node, missing, name, trim};
 use crate::source::Span;
-use crate::syntax::ast::{Arm, ArmBody, Expr, ExprKind, InputField, Name, Step, StepBody, WaitFor};
+use crate::syntax::ast::{Arm, ArmBody, Expr, ExprKind, InputField, Step, StepBody, WaitFor};
 use crate::syntax::grammar::quiet::Rule;
 
 impl Lowering<'_> {
@@ -18,13 +19,13 @@ impl Lowering<'_> {
     /// A step whose text could not be read: its name, its clauses, and what its body reports are kept.
     pub(super) fn damaged_step(&mut self, mut parts: Children<'_>, whole: Span) -> Step {
         let word = parts.take(Rule::name);
-        let mut end = word.as_ref().map_or(whole.start + 4, |node| span(node).end);
+        let mut end = word.as_ref().map_or(whole.start + 4, |node| self.span(node).end);
         let name = match word {
             Some(word) => self.variable(Some(word)),
             None => name(None),
         };
         if let Some(junk) = parts.take(Rule::junk_run) {
-            end = span(&junk).end;
+            end = self.span(&junk).end;
         }
         self.damaged(Span { start: whole.start, end }, DamageKind::Statement);
         self.next_block(&mut parts, Place::REPEAT);
@@ -32,7 +33,7 @@ impl Lowering<'_> {
     }
 
     fn step_body(&mut self, node: Node<'_>, step: Span) -> StepBody {
-        let whole = span(&node);
+        let whole = self.span(&node);
         let rule = node.as_rule();
         let mut parts = Children::of(node);
         match rule {
@@ -109,10 +110,11 @@ impl Lowering<'_> {
     }
 
     fn race(&mut self, mut parts: Children<'_>) -> StepBody {
-        let mut arms: Vec<(Name, ArmBody)> = Vec::new();
+        let mut arms = Vec::new();
+        let mut seen = SeenNames::default();
         let mut sound = true;
         while let Some(node) = parts.next() {
-            let place = span(&node);
+            let place = self.span(&node);
             if node.as_rule() != Rule::race_arm {
                 self.damaged(trim(self.text, place), DamageKind::RaceArm);
                 sound = false;
@@ -120,9 +122,8 @@ impl Lowering<'_> {
             }
             let mut arm = Children::of(node);
             let name = name(arm.take(Rule::name));
-            if let Some((first, _)) = arms.iter().find(|(other, _)| other.text == name.text) {
-                let first = first.clone();
-                self.given_twice("arm", &name, Some(&first));
+            if let Some(first) = seen.before(&name) {
+                self.given_twice("arm", &name, first);
             }
             let body = self.arm_body(&mut arm);
             arms.push((name, body));
@@ -135,7 +136,7 @@ impl Lowering<'_> {
         let mut arms = Vec::new();
         let mut sound = true;
         while let Some(node) = parts.next() {
-            let place = span(&node);
+            let place = self.span(&node);
             if node.as_rule() != Rule::step_arm {
                 self.damaged(trim(self.text, place), DamageKind::StepArm);
                 sound = false;
@@ -165,14 +166,15 @@ impl Lowering<'_> {
         let prompt = self.next_expression(&mut parts);
         let mut attributes = Attributes::default();
         self.attributes(&mut attributes, &mut parts);
-        let mut fields: Vec<InputField> = Vec::new();
+        let mut fields = Vec::new();
+        let mut seen = SeenNames::default();
         while let Some(node) = parts.take(Rule::input_field) {
             let mut field = Children::of(node);
             let name = name(field.take(Rule::name));
             let ty = self.next_type(&mut field);
             let (mut default, mut options) = (None, None);
             while let Some(node) = field.next() {
-                let place = span(&node);
+                let place = self.span(&node);
                 let is_default = node.as_rule() == Rule::input_default;
                 let value = self.next_expression(&mut Children::of(node));
                 let (word, slot) = if is_default { ("the default", &mut default) } else { ("`in`", &mut options) };
@@ -180,9 +182,8 @@ impl Lowering<'_> {
                     self.written_twice(word, place);
                 }
             }
-            if let Some(first) = fields.iter().find(|field| field.name.text == name.text) {
-                let first = first.name.clone();
-                self.given_twice("field", &name, Some(&first));
+            if let Some(first) = seen.before(&name) {
+                self.given_twice("field", &name, first);
             }
             fields.push(InputField { name, ty, default, options });
         }

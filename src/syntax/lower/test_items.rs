@@ -1,6 +1,6 @@
 //! Lowers `test` items and what stands in them.
 
-use super::{Children, DamageKind, Lowering, Node, name, span, trim};
+use super::{Children, DamageKind, Lowering, Node, name, trim};
 use crate::source::Span;
 use crate::syntax::ast::{Expr, MockOutcome, MockOutcomeKind, Test, TestStatement, TestStatementKind};
 use crate::syntax::grammar::quiet::Rule;
@@ -13,7 +13,7 @@ impl Lowering<'_> {
         let plan = name(parts.take(Rule::name));
         let mut body = Vec::new();
         while let Some(node) = parts.next() {
-            let span = trim(self.text, span(&node));
+            let span = trim(self.text, self.span(&node));
             body.push(TestStatement { span, kind: self.test_statement(node, span) });
         }
         Test { name: title, plan, body }
@@ -66,7 +66,7 @@ impl Lowering<'_> {
     }
 
     fn outcome(&mut self, node: Node<'_>) -> MockOutcome {
-        let span = span(&node);
+        let span = self.span(&node);
         let mut parts = Children::of(node);
         let kind = match parts.peek() {
             Some(Rule::expression) => MockOutcomeKind::Value(self.next_expression(&mut parts)),
@@ -85,7 +85,7 @@ impl Lowering<'_> {
         };
         let (mut times, mut delay): (Option<Expr>, Option<Expr>) = (None, None);
         while let Some(node) = parts.next() {
-            let place = self::span(&node);
+            let place = self.span(&node);
             let is_times = node.as_rule() == Rule::times_attribute;
             let value = self.next_expression(&mut Children::of(node));
             let (word, slot) = if is_times { ("`times`", &mut times) } else { ("`delay`", &mut delay) };

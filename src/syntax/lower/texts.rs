@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::escapes::{self, BadEscape};
-use super::{Children, Lowering, Node, span};
+use super::{Children, Lowering, Node};
 use crate::diag::Diagnostic;
 use crate::diag::codes::text as codes;
 use crate::source::Span;
@@ -41,7 +41,7 @@ enum Segment {
 impl Lowering<'_> {
     /// The value of a `text` node.
     pub(super) fn text_value(&mut self, node: Node<'_>) -> TextValue {
-        let whole = span(&node);
+        let whole = self.span(&node);
         let Some(shape) = shape(node.as_str(), whole) else { return TextValue::Error };
         if shape.bytes {
             return self.bytes(&shape);
@@ -49,7 +49,7 @@ impl Lowering<'_> {
         let mut segments = Vec::new();
         let mut from = shape.content.start;
         for node in node.into_inner() {
-            let place = span(&node);
+            let place = self.span(&node);
             segments.push(Segment::Raw(from..place.start as usize));
             segments.push(Segment::Value(self.next_expression(&mut Children::of(node))));
             from = place.end as usize;

@@ -1,11 +1,10 @@
 //! Lowers types as written, and parameters.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::expressions::word_literal;
+use super::expressions::{SeenNames, word_literal};
 use super::texts::TextValue;
-use super::{Children, DamageKind, Lowering, Node, name, span, unquoted};
+use super::{Children, DamageKind, Lowering, Node, name, unquoted};
 use crate::diag::Diagnostic;
 use crate::diag::codes::text as codes;
 use crate::source::Span;
@@ -24,7 +23,7 @@ impl Lowering<'_> {
     }
 
     fn type_union(&mut self, node: Node<'_>) -> TypeExpr {
-        let whole = span(&node);
+        let whole = self.span(&node);
         let mut items = Children::of(node);
         let mut terms = Vec::new();
         while let Some(node) = items.next() {
@@ -41,14 +40,14 @@ impl Lowering<'_> {
     }
 
     fn type_term(&mut self, node: Node<'_>, items: &mut Children<'_>) -> TypeExpr {
-        let start = span(&node);
+        let start = self.span(&node);
         let base = self.type_base(node, items);
         let mut suffixes = Vec::new();
         let mut extent = start.to(base.span);
         while let Some(node) = items.take(Rule::list_suffix).or_else(|| items.take(Rule::optional_suffix)) {
             let list = node.as_rule() == Rule::list_suffix;
             suffixes.push(if list { TypeSuffix::List } else { TypeSuffix::Optional });
-            extent = extent.to(span(&node));
+            extent = extent.to(self.span(&node));
         }
         if suffixes.is_empty() {
             return base;
@@ -57,7 +56,7 @@ impl Lowering<'_> {
     }
 
     fn type_base(&mut self, node: Node<'_>, items: &mut Children<'_>) -> TypeExpr {
-        let span = span(&node);
+        let span = self.span(&node);
         let kind = match node.as_rule() {
             Rule::type_name => match word_literal(node.as_str()) {
                 Some(literal) => TypeExprKind::Literal(literal),
@@ -68,7 +67,7 @@ impl Lowering<'_> {
                 let Some(number) = items.take(Rule::number) else {
                     return TypeExpr { span, kind: TypeExprKind::Error };
                 };
-                let end = self::span(&number);
+                let end = self.span(&number);
                 let kind = literal_type(self.number(number.as_str(), end, true));
                 return TypeExpr { span: span.to(end), kind };
             }
@@ -96,21 +95,20 @@ impl Lowering<'_> {
 
     /// A `type_object` node as a type.
     pub(super) fn object_type(&mut self, node: Node<'_>) -> TypeExpr {
-        TypeExpr { span: span(&node), kind: TypeExprKind::Object(self.field_types(node)) }
+        TypeExpr { span: self.span(&node), kind: TypeExprKind::Object(self.field_types(node)) }
     }
 
     fn field_types(&mut self, node: Node<'_>) -> Vec<FieldType> {
-        let mut fields: Vec<FieldType> = Vec::new();
-        let mut seen: HashSet<Arc<str>> = HashSet::new();
+        let mut fields = Vec::new();
+        let mut seen = SeenNames::default();
         for node in node.into_inner() {
-            let span = span(&node);
+            let span = self.span(&node);
             let mut parts = Children::of(node);
             let name = name(parts.take(Rule::name));
             let optional = parts.take(Rule::optional_mark).is_some();
             let ty = self.next_type(&mut parts);
-            if !seen.insert(name.text.clone()) {
-                let first = fields.iter().find(|field| field.name.text == name.text).map(|field| field.name.clone());
-                self.given_twice("field", &name, first.as_ref());
+            if let Some(first) = seen.before(&name) {
+                self.given_twice("field", &name, first);
             }
             fields.push(FieldType { span, name, optional, ty });
         }
@@ -121,7 +119,7 @@ impl Lowering<'_> {
     pub(super) fn parameters(&mut self, node: Option<Node<'_>>, variables: bool) -> Vec<Parameter> {
         let mut parameters = Vec::new();
         for node in node.into_iter().flat_map(Node::into_inner) {
-            let span = span(&node);
+            let span = self.span(&node);
             let damaged = node.as_rule() == Rule::junk_parameter;
             let mut parts = Children::of(node);
             let word = parts.take(Rule::name);

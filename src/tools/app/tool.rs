@@ -220,10 +220,11 @@ fn key(section: &Section, arguments: &Arguments, found: &mut Vec<Diagnostic>) ->
     let argument = known.named(&entry, "argument", found).into_iter().next();
     let ttl = entry.get("ttl").map_or(KEY_TTL, |node| {
         let length = node.text().and_then(parse_duration).and_then(|length| u64::try_from(length).ok());
-        length.filter(|length| *length > 0).map(Duration::from_nanos).unwrap_or_else(|| {
-            entry.report(node.span, "`ttl` of `key` must be a length of time, such as 24h".into(), found);
-            KEY_TTL
-        })
+        if let Some(length) = length.filter(|length| *length > 0) {
+            return Duration::from_nanos(length);
+        }
+        entry.report(node.span, "`ttl` of `key` must be a length of time, such as 24h".into(), found);
+        KEY_TTL
     });
     let scope = |word: &str| match word {
         "execution" => Some(KeyScope::Execution),

@@ -161,27 +161,19 @@ fn keep_harmless(headers: &mut HeaderMap) {
 }
 
 async fn read(mut response: Response, most_bytes: usize) -> Result<HttpResponse, CallError> {
-    let (status, headers) = (response.status().as_u16(), response.headers().clone());
+    let (status, headers, place) = (response.status().as_u16(), response.headers().clone(), shown(response.url()));
     let too_large = || {
-        let message = format!("{} answered with more than {most_bytes} bytes", shown(response.url()));
-        error(ErrorClass::Validation(Validation::Result), message, Sent::Answered)
+        let message = format!("{place} answered with more than {most_bytes} bytes");
+        Err(error(ErrorClass::Validation(Validation::Result), message, Sent::Answered))
     };
-    let most = u64::try_from(most_bytes).unwrap_or(u64::MAX);
-    if response.content_length().is_some_and(|length| length > most) {
-        return Err(too_large());
-    }
     let mut body = Vec::new();
     loop {
         match response.chunk().await {
-            Ok(Some(chunk)) if body.len() + chunk.len() > most_bytes => {
-                let message = format!("{} answered with more than {most_bytes} bytes", shown(response.url()));
-                return Err(error(ErrorClass::Validation(Validation::Result), message, Sent::Answered));
-            }
+            Ok(Some(chunk)) if body.len() + chunk.len() > most_bytes => return too_large(),
             Ok(Some(chunk)) => body.extend_from_slice(&chunk),
             Ok(None) => return Ok(HttpResponse { status, headers, body }),
             Err(problem) => {
-                let message =
-                    format!("{} broke off in the middle of its answer: {}", shown(response.url()), told(&problem));
+                let message = format!("{place} broke off in the middle of its answer: {}", told(&problem));
                 return Err(error(ErrorClass::Transient(Transient::Network), message, Sent::Maybe));
             }
         }

@@ -1,6 +1,6 @@
 //! Findings about values that may be absent.
 
-use super::appended;
+use super::{appended, wrapped};
 use crate::diag::codes::types::{ALWAYS_ABSENT, MAYBE_ABSENT};
 use crate::diag::{Diagnostic, Edit};
 use crate::sema::Atom;
@@ -43,13 +43,20 @@ pub(in crate::sema::expr) fn always_absent(path: &str, place: Span, link: Span) 
 }
 
 /// An operand or argument that must be there.
-pub(in crate::sema::expr) fn absent_operand(ty: &Type, span: Span, simple: bool) -> Diagnostic {
+///
+/// `tight` where an operator stands beside it, which would bind before `??`.
+pub(in crate::sema::expr) fn absent_operand(ty: &Type, span: Span, tight: bool) -> Diagnostic {
     let default = default_of(&ty.without_null());
+    let edits = if tight {
+        wrapped(span, "(", &format!(" ?? {default})"))
+    } else {
+        vec![Edit { span: Span::at(span.end as usize), text: format!(" ?? {default}") }]
+    };
     Diagnostic::new(&MAYBE_ABSENT, span, "this value may be absent, and it is needed here")
         .note("may be absent")
         .expected(ty.without_null(), ty)
         .help(format!("give a default: `?? {default}`, or test it with `!= null` first"))
-        .unsafe_fix(format!("use {default} where it is absent"), appended_default(span, &default, simple))
+        .unsafe_fix(format!("use {default} where it is absent"), edits)
 }
 
 /// A value that must be there where it goes.
@@ -65,7 +72,7 @@ pub(in crate::sema::expr) fn absent_value(
         .note("may be absent")
         .expected(expected, ty)
         .help(format!("give a default: `?? {default}`, or put the step under the same condition as the value"))
-        .unsafe_fix(format!("use {default} where it is absent"), appended_default(span, &default, simple))
+        .unsafe_fix(format!("use {default} where it is absent"), appended(span, &format!(" ?? {default}"), simple))
 }
 
 /// A part of a guard as an author would write it.
@@ -78,10 +85,6 @@ pub(in crate::sema::expr) fn atom_text(atom: &Atom) -> String {
     }
     let simple = atom.text.chars().all(|character| character.is_alphanumeric() || "._".contains(character));
     if simple { format!("!{}", atom.text) } else { format!("!({})", atom.text) }
-}
-
-fn appended_default(span: Span, default: &str, simple: bool) -> Vec<Edit> {
-    appended(span, &format!(" ?? {default}"), simple)
 }
 
 /// An empty value of a type, as text.

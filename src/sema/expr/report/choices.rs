@@ -1,5 +1,6 @@
 //! Findings about the arms of a `match`.
 
+use super::{meant, short};
 use crate::diag::codes::types::{NON_EXHAUSTIVE_MATCH, UNREACHABLE_ARM, WRONG_TYPE};
 use crate::diag::{Diagnostic, closest};
 use crate::source::Span;
@@ -15,13 +16,10 @@ pub(in crate::sema::expr) fn impossible_pattern(pattern: &Type, subject: &Type, 
     let diagnostic = Diagnostic::new(&WRONG_TYPE, span, format!("the value of this `match` is never {pattern}"))
         .note("never taken")
         .expected(subject, pattern)
-        .help(format!("the value is {subject}"))
+        .help(format!("the value is {}", short(subject)))
         .available(&texts);
     match text_of(pattern).and_then(|text| closest(text, texts.iter().copied())) {
-        Some(near) => {
-            let quoted = Literal::String(near.into()).to_string();
-            diagnostic.help(format!("did you mean {quoted}?")).fix(format!("write {quoted}"), span, quoted)
-        }
+        Some(near) => meant(diagnostic, text_of(pattern).unwrap_or_default(), near, span),
         None => diagnostic,
     }
 }
@@ -55,14 +53,14 @@ pub(in crate::sema::expr) fn non_exhaustive(cases: &[Type], head: Span, last: Op
     if patterns.len() > TOLD_CASES || patterns.iter().any(|pattern| pattern == "_") {
         patterns = vec!["_".to_owned()];
     }
-    let told: Vec<String> = cases.iter().take(TOLD_CASES).map(Type::to_string).collect();
+    let told: Vec<String> = cases.iter().take(TOLD_CASES).map(short).collect();
     let diagnostic =
         Diagnostic::new(&NON_EXHAUSTIVE_MATCH, head, format!("no arm of this `match` takes {}", told.join(", ")))
             .note("not every value has an arm")
             .expected("an arm for every value", format!("none for {}", told.join(", ")))
             .help(format!("add {}", patterns.iter().map(|one| format!("`{one} => …`")).collect::<Vec<_>>().join(", ")));
     let Some(last) = last else { return diagnostic };
-    let arms: String = patterns.iter().map(|pattern| format!(", {pattern} => null")).collect();
+    let arms = patterns.iter().fold(String::new(), |arms, pattern| arms + ", " + pattern + " => null");
     let edit = crate::diag::Edit { span: Span::at(last.end as usize), text: arms };
     diagnostic.unsafe_fix("add the arms", vec![edit])
 }

@@ -1,24 +1,27 @@
 //! Findings about functions, methods and macros.
 
-use super::with_names;
+use super::{short, with_names};
 use crate::builtins::{self, Failure, Form, Function};
-use crate::diag::Diagnostic;
 use crate::diag::codes::{names, types};
+use crate::diag::{Diagnostic, Edit};
 use crate::sema::expr::{macros, overload};
 use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::Type;
 
+/// More forms of a function than these say less.
+const TOLD_FORMS: usize = 4;
+
 pub(in crate::sema::expr) fn unknown_function(
     name: &ast::Name,
     namespace: Option<&'static str>,
-    is_method: bool,
+    arguments: &[ast::Argument],
 ) -> Diagnostic {
     let shown = namespace.map_or_else(|| name.text.to_string(), |namespace| format!("{namespace}.{}", name.text));
     let diagnostic = Diagnostic::new(&names::UNKNOWN_FUNCTION, name.span, format!("there is no function `{shown}`"))
         .note("not a function");
-    if is_method {
-        return diagnostic.help(format!("`{0}` belongs to a value: write `x.{0}(…)`", name.text));
+    if namespace.is_none() && builtins::method(&name.text).is_some() {
+        return as_method(diagnostic, name, arguments);
     }
     let form = namespace.map_or(Form::Global, Form::Namespace);
     let mut known: Vec<&str> =
@@ -30,10 +33,30 @@ pub(in crate::sema::expr) fn unknown_function(
     with_names(diagnostic, &name.text, name.span, &known)
 }
 
+/// A method that is written like a function: its first argument belongs in front.
+fn as_method(diagnostic: Diagnostic, name: &ast::Name, arguments: &[ast::Argument]) -> Diagnostic {
+    let diagnostic = diagnostic.help(format!("`{0}` belongs to a value: write `x.{0}(…)`", name.text));
+    let Some((receiver, rest)) = arguments.split_first() else { return diagnostic };
+    let simple = matches!(
+        receiver.value.kind,
+        ast::ExprKind::Name(_) | ast::ExprKind::Path { .. } | ast::ExprKind::Literal(_) | ast::ExprKind::Call { .. }
+    );
+    let (open, close) = if simple { ("", "") } else { ("(", ")") };
+    let behind = rest.first().map_or(receiver.span.end, |next| next.span.start);
+    let edits = vec![
+        Edit { span: Span { start: name.span.start, end: receiver.span.start }, text: open.to_owned() },
+        Edit { span: Span { start: receiver.span.end, end: behind }, text: format!("{close}.{}(", name.text) },
+    ];
+    diagnostic.fix_all(format!("call `{}` as a method", name.text), edits)
+}
+
 pub(in crate::sema::expr) fn unknown_method(name: &ast::Name, receiver: &Type) -> Diagnostic {
-    let diagnostic =
-        Diagnostic::new(&names::UNKNOWN_FUNCTION, name.span, format!("{receiver} has no method `{}`", name.text))
-            .note("not a method");
+    let diagnostic = Diagnostic::new(
+        &names::UNKNOWN_FUNCTION,
+        name.span,
+        format!("{} has no method `{}`", short(receiver), name.text),
+    )
+    .note("not a method");
     if builtins::global(&name.text).is_some() {
         return diagnostic.help(format!("`{0}` is a function: write `{0}(x)`", name.text));
     }
@@ -52,12 +75,16 @@ pub(in crate::sema::expr) fn no_overload(
     arguments: &[Type],
     method: bool,
 ) -> Diagnostic {
-    let types: Vec<String> = arguments.iter().map(Type::to_string).collect();
+    let types: Vec<String> = arguments.iter().map(short).collect();
     let given = match types.split_first() {
         Some((receiver, rest)) if method => format!("{receiver}.{}({})", function.name, rest.join(", ")),
         _ => format!("{}({})", function.name, types.join(", ")),
     };
-    let forms = overload::forms(function, method);
+    let mut forms = overload::forms(function, method);
+    if let Some(more) = forms.len().checked_sub(TOLD_FORMS).filter(|more| *more > 0) {
+        forms.truncate(TOLD_FORMS);
+        forms.push(format!("{more} more"));
+    }
     let known = arguments.len();
     let counts = function.overloads.iter().all(|overload| overload.parameters.len() != known);
     let message = if counts {

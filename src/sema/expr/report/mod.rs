@@ -23,10 +23,13 @@ pub(super) use values::{
 
 use crate::diag::{Diagnostic, Edit, closest};
 use crate::source::Span;
+use crate::types::{Literal, Type};
 
 /// Adds the names that exist, the nearest first, and the edit to it where one is near.
 fn with_names(diagnostic: Diagnostic, word: &str, place: Span, names: &[impl AsRef<str>]) -> Diagnostic {
-    let near = closest(word, names.iter().map(AsRef::as_ref));
+    // A word of one letter is near to every other; they must have something in common.
+    let alike = names.iter().map(AsRef::as_ref).filter(|name| name.contains(|letter| word.contains(letter)));
+    let near = closest(word, alike);
     let mut available: Vec<&str> = near.into_iter().collect();
     available.extend(names.iter().map(AsRef::as_ref).filter(|name| Some(*name) != near));
     let diagnostic = diagnostic.available(available);
@@ -39,10 +42,30 @@ fn with_names(diagnostic: Diagnostic, word: &str, place: Span, names: &[impl AsR
 }
 
 /// A name as it is written: in back quotes where it is no identifier.
-fn written(name: &str) -> String {
+pub(super) fn written(name: &str) -> String {
     let mut characters = name.chars();
     let start = characters.next().is_some_and(|first| first == '_' || unicode_ident::is_xid_start(first));
     if start && characters.all(unicode_ident::is_xid_continue) { name.to_owned() } else { format!("`{name}`") }
+}
+
+/// A type in a message, cut off where it is long. The full one stands in `expected` and `actual`.
+fn short(ty: &Type) -> String {
+    const TOLD: usize = 100;
+    let text = ty.to_string();
+    match text.char_indices().nth(TOLD) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or(&text)),
+        None => text,
+    }
+}
+
+/// Writes the text that was meant instead of another; safe where it is surely a slip.
+fn meant(diagnostic: Diagnostic, given: &str, near: &str, span: Span) -> Diagnostic {
+    let quoted = Literal::String(near.into()).to_string();
+    let diagnostic = diagnostic.help(format!("did you mean {quoted}?"));
+    let slip = given.to_lowercase() == near.to_lowercase() || given.chars().count() >= 4;
+    let edits = vec![Edit { span, text: quoted.clone() }];
+    let title = format!("write {quoted}");
+    if slip { diagnostic.fix_all(title, edits) } else { diagnostic.unsafe_fix(title, edits) }
 }
 
 /// Puts text around an expression.

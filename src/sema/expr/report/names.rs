@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use super::with_names;
+use super::{short, with_names};
+use crate::builtins;
 use crate::diag::codes::{names, text, types};
 use crate::diag::{Diagnostic, Edit};
 use crate::protocol::StepState;
 use crate::source::{SourceFile, Span};
 use crate::syntax::ast;
-use crate::types::Type;
+use crate::types::{Literal, Type};
 
 pub(in crate::sema::expr) fn unknown_name(name: &str, span: Span, known: &[Arc<str>]) -> Diagnostic {
     let diagnostic = Diagnostic::new(&names::UNKNOWN_NAME, span, format!("there is no value named `{name}` here"))
@@ -40,23 +41,34 @@ pub(in crate::sema::expr) fn unknown_field(
     ty: &Type,
     path: &str,
     available: &[Arc<str>],
+    quoted: bool,
 ) -> Diagnostic {
     let message = format!("`{path}` has no field `{}`", name.text);
     let diagnostic = Diagnostic::new(&names::UNKNOWN_FIELD, name.span, message).note("no such field");
     let diagnostic = if available.is_empty() {
-        diagnostic.help(format!("its type is {ty}, which has no fields that a plan can read"))
+        diagnostic.help(format!("its type is {}, which has no fields that a plan can read", short(ty)))
     } else {
         let known: Vec<&str> = available.iter().map(|name| &**name).collect();
         diagnostic.help(format!("it has {}", known.join(", ")))
     };
-    with_names(diagnostic, &name.text, name.span, available)
+    let mut diagnostic = with_names(diagnostic, &name.text, name.span, available);
+    if quoted && let Some(fix) = &mut diagnostic.fix {
+        for edit in &mut fix.edits {
+            edit.text = Literal::String(edit.text.trim_matches('`').into()).to_string();
+        }
+    }
+    diagnostic
 }
 
 pub(in crate::sema::expr) fn not_an_object(name: &ast::Name, ty: &Type, path: &str) -> Diagnostic {
-    Diagnostic::new(&types::NOT_AN_OBJECT, name.span, format!("`{path}` is {ty} and has no fields"))
+    let method = builtins::method(&name.text).is_some();
+    let global = builtins::global(&name.text).is_some();
+    Diagnostic::new(&types::NOT_AN_OBJECT, name.span, format!("`{path}` is {} and has no fields", short(ty)))
         .note("read as a field")
         .expected("an object", ty)
         .help(match ty {
+            _ if method => format!("`{0}` is a method: write `{path}.{0}(…)`", name.text),
+            _ if global => format!("`{0}` is a function: write `{0}({path})`", name.text),
             Type::List(_) => {
                 format!("take an element first, `{path}[0]`, or all of them with `{path}.map(x, x.{})`", name.text)
             }

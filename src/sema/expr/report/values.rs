@@ -1,6 +1,6 @@
 //! Findings about values of the wrong type.
 
-use super::{appended, with_names, wrapped};
+use super::{appended, meant, short, with_names, wrapped};
 use crate::diag::Diagnostic;
 use crate::diag::closest;
 use crate::diag::codes::{names, types};
@@ -17,22 +17,19 @@ pub(in crate::sema::expr) fn wrong_type(
     node: &Node,
 ) -> Diagnostic {
     let message = if mismatch.path.is_empty() {
-        format!("{} must be {expected}, and this is {actual}", expectation.what)
+        format!("{} must be {}, and this is {}", expectation.what, short(expected), short(actual))
     } else {
         format!("{} does not fit: {mismatch}", expectation.what)
     };
     let diagnostic = Diagnostic::new(expectation.code, span, message)
-        .note(format!("this is {actual}"))
+        .note(format!("this is {}", short(actual)))
         .expected(expected, actual)
-        .help(format!("give a value of type {expected}"));
+        .help(format!("give a value of type {}", short(expected)));
     if let Some(text) = expect::constant_text(node) {
         let texts = texts(expected);
         let diagnostic = diagnostic.available(&texts);
         return match closest(text, texts.iter().map(String::as_str)) {
-            Some(near) => {
-                let quoted = Literal::String(near.into()).to_string();
-                diagnostic.help(format!("did you mean {quoted}?")).fix(format!("write {quoted}"), span, quoted)
-            }
+            Some(near) => meant(diagnostic, text, near, span),
             None => diagnostic,
         };
     }
@@ -89,9 +86,11 @@ pub(in crate::sema::expr) fn missing_fields(
 
 /// A condition or an operand of a logical operator. There is no truthiness, so the fix writes the comparison.
 pub(in crate::sema::expr) fn not_a_bool(what: &str, ty: &Type, span: Span, node: &Node) -> Diagnostic {
-    let diagnostic = Diagnostic::new(&types::NOT_A_BOOL, span, format!("{what} must be a bool, and this is {ty}"))
-        .note(format!("this is {ty}"))
-        .expected("bool", if *ty == Type::Any { "a value of unknown type".to_owned() } else { ty.to_string() });
+    let tight = what.contains("`!`");
+    let diagnostic =
+        Diagnostic::new(&types::NOT_A_BOOL, span, format!("{what} must be a bool, and this is {}", short(ty)))
+            .note(format!("this is {}", short(ty)))
+            .expected("bool", if *ty == Type::Any { "a value of unknown type".to_owned() } else { ty.to_string() });
     let simple = combine::is_simple(node);
     let present = ty.without_null();
     let (text, help) = match super::super::literal::widened(&present) {
@@ -108,14 +107,23 @@ pub(in crate::sema::expr) fn not_a_bool(what: &str, ty: &Type, span: Span, node:
         }
         _ => return diagnostic.help("write a comparison, such as `x == y` or `x != null`"),
     };
-    diagnostic.help(format!("{help}: `{}`", text.trim_start())).unsafe_fix(help, appended(span, text, simple))
+    let mut edits = appended(span, text, simple);
+    if tight {
+        // `!x != 0` would be `(!x) != 0`.
+        edits = wrapped(span, if simple { "(" } else { "((" }, &format!("{}{text})", if simple { "" } else { ")" }));
+    }
+    diagnostic.help(format!("{help}: `{}`", text.trim_start())).unsafe_fix(help, edits)
 }
 
 pub(in crate::sema::expr) fn no_binary(operator: Operator, left: &Type, right: &Type, sign: Span) -> Diagnostic {
     let symbol = symbol(operator);
-    let diagnostic = Diagnostic::new(&types::NO_OVERLOAD, sign, format!("`{symbol}` does not take {left} and {right}"))
-        .note("no such form")
-        .expected(forms(operator), format!("{left} {symbol} {right}"));
+    let diagnostic = Diagnostic::new(
+        &types::NO_OVERLOAD,
+        sign,
+        format!("`{symbol}` does not take {} and {}", short(left), short(right)),
+    )
+    .note("no such form")
+    .expected(forms(operator), format!("{left} {symbol} {right}"));
     let text = |ty: &Type| matches!(super::super::literal::widened(ty), Type::String);
     if operator == Operator::Add && (text(left) || text(right)) {
         return diagnostic.help("turn the other side into text with `string(…)`, or write \"… ${x} …\"");
@@ -131,18 +139,17 @@ pub(in crate::sema::expr) fn no_unary(symbol: &str, ty: &Type, span: Span) -> Di
 }
 
 pub(in crate::sema::expr) fn never_equal(left: &Type, right: &Type, sides: (Span, Span), sign: Span) -> Diagnostic {
-    let diagnostic = Diagnostic::new(&types::NO_OVERLOAD, sign, format!("{left} and {right} can never be equal"))
-        .note("always the same answer")
-        .expected(left, right)
-        .help("compare values of the same type");
+    let diagnostic =
+        Diagnostic::new(&types::NO_OVERLOAD, sign, format!("{} and {} can never be equal", short(left), short(right)))
+            .note("always the same answer")
+            .expected(left, right)
+            .help("compare values of the same type");
     let constants = [(left, right, sides.1), (right, left, sides.0)];
     for (wanted, given, span) in constants {
         if let Type::Literal(Literal::String(text)) = given {
             let texts = texts(wanted);
             if let Some(near) = closest(text, texts.iter().map(String::as_str)) {
-                let quoted = Literal::String(near.into()).to_string();
-                let help = format!("did you mean {quoted}?");
-                return diagnostic.available(&texts).help(help).fix(format!("write {quoted}"), span, quoted);
+                return meant(diagnostic.available(&texts), text, near, span);
             }
         }
     }
@@ -150,15 +157,15 @@ pub(in crate::sema::expr) fn never_equal(left: &Type, right: &Type, sides: (Span
 }
 
 pub(in crate::sema::expr) fn never_in(element: &Type, container: &Type, sign: Span) -> Diagnostic {
-    Diagnostic::new(&types::NO_OVERLOAD, sign, format!("{element} can never be in {container}"))
+    Diagnostic::new(&types::NO_OVERLOAD, sign, format!("{} can never be in {}", short(element), short(container)))
         .note("always false")
         .expected(container, element)
         .help("look for a value of the type that it holds")
 }
 
 pub(in crate::sema::expr) fn no_elements(ty: &Type, path: &str, span: Span) -> Diagnostic {
-    Diagnostic::new(&types::NOT_A_LIST, span, format!("`{path}` is {ty} and has no elements"))
-        .note(format!("this is {ty}"))
+    Diagnostic::new(&types::NOT_A_LIST, span, format!("`{path}` is {} and has no elements", short(ty)))
+        .note(format!("this is {}", short(ty)))
         .expected("a list or a map", ty)
         .help("leave out the index")
 }
@@ -192,9 +199,16 @@ pub(in crate::sema::expr) fn no_key(ty: &Type, span: Span) -> Diagnostic {
 }
 
 pub(in crate::sema::expr) fn interpolated_value(ty: &Type, span: Span) -> Diagnostic {
-    Diagnostic::new(&types::INTERPOLATED_VALUE, span, format!("{ty} cannot stand in text as it is"))
-        .note(format!("this is {ty}"))
-        .expected("string, number or bool", ty)
+    let diagnostic =
+        Diagnostic::new(&types::INTERPOLATED_VALUE, span, format!("{} cannot stand in text as it is", short(ty)))
+            .note(format!("this is {}", short(ty)))
+            .expected("string, number or bool", ty);
+    if matches!(ty, Type::Timestamp | Type::Duration | Type::Bytes) {
+        return diagnostic
+            .help("turn it into text with `string(…)`")
+            .fix_all("turn it into text", wrapped(span, "string(", ")"));
+    }
+    diagnostic
         .help("choose a field of it, or write it as JSON with `json(…)`")
         .fix_all("write it as JSON", wrapped(span, "json(", ")"))
 }

@@ -1,0 +1,60 @@
+//! One pass over the raw text before pest: comments, delimiters, depth, unfinished texts, confusable characters.
+//!
+//! What it finds is reported here and mended in a copy of the same length, so that pest reads on as if the mistake
+//! were not there, every offset stays true, and one mistake gives one diagnostic. Text that cannot be mended becomes
+//! a run of U+001A, which the grammar takes for a damaged value.
+
+mod characters;
+mod delimiters;
+mod mend;
+mod texts;
+mod tokens;
+mod words;
+
+use std::borrow::Cow;
+
+use super::ast::Comment;
+use crate::diag::Diagnostic;
+use crate::source::Span;
+
+pub(super) use tokens::{Token, TokenKind};
+pub(super) use words::{CLAUSE_WORDS, ITEM_WORDS, STATEMENT_WORDS, TEST_WORDS};
+
+/// How deep blocks may nest.
+pub const MAX_BLOCKS: usize = 128;
+/// How deep brackets of every kind may nest in expressions and types.
+pub const MAX_EXPRESSION_DEPTH: usize = 256;
+/// How many findings of the text one file reports; what follows is seldom news.
+pub(super) const MAX_FINDINGS: usize = 200;
+
+/// What the pass found.
+pub(super) struct Scan<'a> {
+    /// The text to parse: as long as the given one but for closing delimiters at its end.
+    pub text: Cow<'a, str>,
+    /// The length of the given text.
+    pub length: usize,
+    pub comments: Vec<Comment>,
+    pub diagnostics: Vec<Diagnostic>,
+    pub tokens: Vec<Token>,
+    /// Ranges that were reported: damage that touches one is a consequence.
+    pub reported: Vec<Span>,
+    /// The deepest nesting of all kinds together.
+    pub depth: usize,
+}
+
+/// Scans a text of at most `MAX_FILE_BYTES`.
+pub(super) fn scan(text: &str) -> Scan<'_> {
+    let lexed = tokens::lex(text);
+    let matched = delimiters::match_all(text, &lexed.tokens);
+    let mut diagnostics = lexed.diagnostics;
+    diagnostics.extend(matched.diagnostics);
+    diagnostics.truncate(MAX_FINDINGS);
+    let mut mends = lexed.mends;
+    mends.extend(matched.mends);
+    let mut reported: Vec<Span> = diagnostics.iter().filter(|found| found.is_error()).map(|found| found.span).collect();
+    reported.extend(matched.reported);
+    reported.extend(mends.iter().filter(|mend| mend.reports()).map(mend::Mend::span));
+    let length = text.len();
+    let text = mend::apply(text, &mends, &matched.appended);
+    Scan { text, length, comments: lexed.comments, diagnostics, tokens: lexed.tokens, reported, depth: matched.depth }
+}

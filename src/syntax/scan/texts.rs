@@ -1,0 +1,240 @@
+//! Passes over texts, and finds where one that has no end was probably meant to end.
+
+use super::mend::Mend;
+use super::tokens::{Lexer, OpenText, Origin, TokenKind};
+use super::words::{CLAUSE_WORDS, ITEM_WORDS, STATEMENT_WORDS};
+use crate::diag::Diagnostic;
+use crate::diag::codes::text as codes;
+use crate::source::Span;
+
+/// How many closing delimiters behind an unfinished text are tried.
+const LONGEST_TAIL: usize = 64;
+
+impl Lexer<'_> {
+    /// Passes over a text; `start` is its prefix and `quote` its first quote.
+    pub(super) fn quoted(&mut self, start: usize, quote: usize) {
+        let prefix = self.text.get(start..quote).unwrap_or("");
+        let raw = prefix.contains(['r', 'R']);
+        let rest = self.text.get(quote..).unwrap_or("");
+        let quotes = if rest.starts_with("\"\"\"") || rest.starts_with("'''") { 3 } else { 1 };
+        let origin = self.origin();
+        if prefix.is_empty() && rest.starts_with('"') {
+            let open = OpenText { start, quotes, braces: 0, interpolation: start, origin };
+            self.open_texts.push(open);
+            self.at = quote + quotes;
+            self.text_part(start);
+        } else {
+            self.verbatim(start, quote, quotes, raw, origin);
+        }
+    }
+
+    /// Goes on with a text behind the `}` of an `${…}`.
+    pub(super) fn interpolated_text(&mut self) {
+        self.text_part(self.at);
+    }
+
+    /// Passes over a part of the innermost open text, up to its end or its next `${`.
+    fn text_part(&mut self, part: usize) {
+        let Some(open) = self.open_texts.last() else { return };
+        let (start, quotes, origin) = (open.start, open.quotes, open.origin);
+        while let Some(byte) = self.bytes.get(self.at).copied() {
+            match byte {
+                b'"' if quotes == 1 || self.bytes.get(self.at..self.at + 3) == Some(b"\"\"\"") => {
+                    self.open_texts.pop();
+                    self.push(TokenKind::Text, part, self.at + quotes);
+                    return;
+                }
+                b'$' if self.bytes.get(self.at + 1) == Some(&b'{') => {
+                    self.push(TokenKind::Text, part, self.at);
+                    let at = self.at;
+                    if let Some(open) = self.open_texts.last_mut() {
+                        (open.braces, open.interpolation) = (0, at);
+                    }
+                    self.push(TokenKind::Interpolation, at, at + 2);
+                    return;
+                }
+                _ => {
+                    if self.text_byte(byte, quotes, false, start, origin) {
+                        return;
+                    }
+                }
+            }
+        }
+        self.endless_block |= quotes == 3;
+        self.unfinished(start, origin, None);
+    }
+
+    fn verbatim(&mut self, start: usize, quote: usize, quotes: usize, raw: bool, origin: Origin) {
+        let closing = self.text.get(quote..quote + quotes).unwrap_or("\"").as_bytes();
+        self.at = quote + quotes;
+        while let Some(byte) = self.bytes.get(self.at).copied() {
+            if self.bytes.get(self.at..self.at + quotes) == Some(closing) {
+                self.push(TokenKind::Text, start, self.at + quotes);
+                return;
+            }
+            if self.text_byte(byte, quotes, raw, start, origin) {
+                return;
+            }
+        }
+        self.endless_block |= quotes == 3;
+        self.unfinished(start, origin, None);
+    }
+
+    /// Passes one character of a text. Returns whether the text turned out to have no end.
+    fn text_byte(&mut self, byte: u8, quotes: usize, raw: bool, start: usize, origin: Origin) -> bool {
+        match byte {
+            b'\n' | b'\r' if quotes == 1 => {
+                self.unfinished(start, origin, None);
+                return true;
+            }
+            b'\n' => {
+                self.at += 1;
+                if self.distrust && self.statement_here(origin.indent) {
+                    self.at -= 1;
+                    self.unfinished(start, origin, None);
+                    return true;
+                }
+                self.line += 1;
+            }
+            b'\\' if !raw => {
+                let next = self.text.get(self.at + 1..).and_then(|rest| rest.chars().next());
+                self.at += 1 + next.filter(|c| !matches!(c, '\n' | '\r')).map_or(0, char::len_utf8);
+            }
+            0x80.. => {
+                let c = self.text.get(self.at..).and_then(|rest| rest.chars().next()).unwrap_or(' ');
+                self.judge_inside(c, self.at);
+                self.at += c.len_utf8();
+            }
+            _ => self.at += 1,
+        }
+        false
+    }
+
+    /// Whether the line that begins here looks like code, seen from a text block opened at `indent`.
+    fn statement_here(&self, indent: usize) -> bool {
+        let rest = self.text.get(self.at..).unwrap_or("");
+        let line = rest.split('\n').next().unwrap_or("");
+        let code = line.trim_start();
+        if code.is_empty() || line.len() - code.len() > indent {
+            return false;
+        }
+        let word = code.split(|c: char| !(c.is_alphanumeric() || c == '_')).next().unwrap_or("");
+        code.starts_with(['}', ')', ']'])
+            || STATEMENT_WORDS.contains(&word)
+            || CLAUSE_WORDS.contains(&word)
+            || ITEM_WORDS.contains(&word)
+    }
+
+    /// Reports the text that begins at `start` and has no end; `interpolation` where a `${` is open in it.
+    pub(super) fn unfinished(&mut self, start: usize, origin: Origin, interpolation: Option<usize>) {
+        let around = self.open_texts.iter().find(|open| open.quotes == 1 && open.start < start);
+        if let Some((start, origin, at)) = around.map(|open| (open.start, open.origin, open.interpolation)) {
+            // The text around it has a `${` without `}`, which swallowed the closing quote.
+            self.unfinished(start, origin, Some(at));
+            return;
+        }
+        self.open_texts.retain(|open| open.start < start);
+        self.forget(origin);
+        let line_end = if self.at >= self.bytes.len() { self.bytes.len() } else { self.at };
+        if interpolation.is_none() && self.curly_end(start, line_end) {
+            return;
+        }
+        let end = self.probable_end(start, line_end, origin, interpolation);
+        self.diagnostics.push(match interpolation {
+            Some(at) => {
+                Diagnostic::new(&codes::UNCLOSED_DELIMITER, Span::new(at, at + 2), "this `${` is never closed with `}`")
+                    .help("close it with `}` in the same text")
+            }
+            None => {
+                let open = Span::new(start, (start + 1).min(line_end.max(start + 1)));
+                Diagnostic::new(&codes::UNTERMINATED_STRING, open, "this text has no closing quote")
+                    .help("close it with the quotes that opened it")
+            }
+        });
+        self.mends.push(Mend::Damaged(Span::new(start, end)));
+        self.push(TokenKind::Broken, start, end);
+        self.line += self.text.get(start..end).map_or(0, line_breaks);
+    }
+
+    /// A text opened with a plain quote may be closed with a curly one.
+    fn curly_end(&mut self, start: usize, line_end: usize) -> bool {
+        let slice = self.text.get(start..line_end).unwrap_or("");
+        if slice.contains('\n') {
+            return false;
+        }
+        let (quote, curly): (char, &[char]) =
+            if slice.starts_with('\'') { ('\'', &['’', '‘', '＇']) } else { ('"', &['”', '“', '＂']) };
+        let Some((offset, c)) = slice.char_indices().find(|(_, c)| curly.contains(c)) else { return false };
+        let span = Span::new(start + offset, start + offset + c.len_utf8());
+        self.look_alike(c, quote, vec![span]);
+        self.mends.push(Mend::Character { span, character: quote, at_end: false });
+        self.push(TokenKind::Text, start, span.end as usize);
+        true
+    }
+
+    /// A text in quotes that only look like quotes, on one line.
+    pub(super) fn curly_quoted(&mut self, opening: char, quote: char) {
+        let start = self.at;
+        let behind = start + opening.len_utf8();
+        let rest = self.text.get(behind..).unwrap_or("");
+        let line = rest.split('\n').next().unwrap_or("");
+        let closes = |c: char| {
+            c == quote
+                || matches!(super::characters::likeness(c), super::characters::Likeness::Character(q) if q == quote)
+        };
+        let first = Span::new(start, behind);
+        let Some((offset, c)) = line.char_indices().find(|(_, c)| closes(*c)) else {
+            self.look_alike(opening, quote, vec![first]);
+            let end = self.probable_end(start, behind + line.len(), self.origin(), None);
+            self.mends.push(Mend::Damaged(Span::new(start, end)));
+            self.push(TokenKind::Broken, start, end);
+            return;
+        };
+        let last = Span::new(behind + offset, behind + offset + c.len_utf8());
+        let places = if c == quote { vec![first] } else { vec![first, last] };
+        self.look_alike(opening, quote, places);
+        let content = line.get(..offset).unwrap_or("");
+        if content.contains(['"', '\\', '$']) {
+            self.mends.push(Mend::Damaged(first.to(last)));
+        } else {
+            self.mends.push(Mend::Character { span: first, character: quote, at_end: true });
+            self.mends.push(Mend::Character { span: last, character: quote, at_end: false });
+        }
+        self.push(TokenKind::Text, start, last.end as usize);
+    }
+
+    /// Where an unfinished text was probably meant to end: before the delimiters at the end of its line that close
+    /// what was opened in the same line, and behind the last quote where only a `${` is open.
+    fn probable_end(&self, start: usize, line_end: usize, origin: Origin, interpolation: Option<usize>) -> usize {
+        let slice = self.text.get(start..line_end).unwrap_or("").trim_end();
+        let from_interpolation = interpolation.map_or(usize::MAX, |at| at - start);
+        if let Some(quote) = slice.rfind('"').filter(|quote| *quote > from_interpolation) {
+            return start + quote + 1;
+        }
+        let openers = self.openers.get(..origin.openers.min(self.openers.len())).unwrap_or_default();
+        let closers: Vec<u8> = openers
+            .iter()
+            .rev()
+            .take_while(|(_, line)| *line == origin.line)
+            .map(|(byte, _)| match byte {
+                b'(' => b')',
+                b'[' => b']',
+                _ => b'}',
+            })
+            .collect();
+        let is_tail = |byte: u8| matches!(byte, b')' | b']' | b'}' | b',' | b' ');
+        let tail = slice.bytes().rev().take(LONGEST_TAIL).take_while(|byte| is_tail(*byte)).count();
+        let tail = tail.min(slice.len() - 1);
+        let fits = |tail: &[u8]| {
+            let mut open = closers.iter();
+            tail.iter().filter(|byte| !matches!(byte, b',' | b' ')).all(|byte| open.next() == Some(byte))
+        };
+        let bytes = slice.as_bytes();
+        let begin = (slice.len() - tail..=slice.len()).find(|at| bytes.get(*at..).is_some_and(fits));
+        start + begin.unwrap_or(slice.len()).max(1)
+    }
+}
+
+fn line_breaks(text: &str) -> u32 {
+    u32::try_from(text.bytes().filter(|byte| *byte == b'\n').count()).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,102 @@
+//! The words that begin things, and what tells such a word from a key or a variable.
+
+use super::tokens::{Token, TokenKind};
+
+pub(in crate::syntax) const STATEMENT_WORDS: [&str; 13] =
+    ["step", "let", "if", "task", "set", "listener", "ensure", "fail", "reply", "yield", "next", "policy", "allow"];
+pub(in crate::syntax) const CLAUSE_WORDS: [&str; 11] =
+    ["when", "after", "confirm", "timeout", "within", "retry", "until", "cache", "verify", "recover", "undo"];
+pub(in crate::syntax) const ITEM_WORDS: [&str; 5] = ["plan", "use", "type", "tool", "test"];
+pub(in crate::syntax) const TEST_WORDS: [&str; 6] = ["given", "mock", "answer", "signal", "expect", "snapshot"];
+
+/// Whether the token at `index` begins a statement, by itself and what follows.
+pub(super) fn begins_statement(text: &str, tokens: &[Token], index: usize) -> bool {
+    let Some(word) = word_at(text, tokens, index) else { return false };
+    if !STATEMENT_WORDS.contains(&word) || joined_to_previous(text, tokens, index) {
+        return false;
+    }
+    let next = symbol_at(text, tokens, index + 1);
+    match word {
+        "policy" | "allow" => next == "{",
+        _ => !is_key_mark(next),
+    }
+}
+
+/// Whether the token at `index`, the first of its line, begins a statement, a clause or a line of a test.
+pub(super) fn begins_line(text: &str, tokens: &[Token], index: usize) -> bool {
+    if begins_statement(text, tokens, index) {
+        return true;
+    }
+    let Some(word) = word_at(text, tokens, index) else { return false };
+    let known = CLAUSE_WORDS.contains(&word) || (TEST_WORDS.contains(&word) && word != "signal");
+    known && !joined_to_previous(text, tokens, index) && value_follows(text, tokens, index)
+}
+
+/// Whether the token at `index`, the first of its line, begins an item.
+pub(super) fn begins_item(text: &str, tokens: &[Token], index: usize) -> bool {
+    let Some(word) = word_at(text, tokens, index) else { return false };
+    if joined_to_previous(text, tokens, index) {
+        return false;
+    }
+    let next = tokens.get(index + 1);
+    let next_is_word = next.is_some_and(|token| token.kind == TokenKind::Word);
+    let behind = symbol_at(text, tokens, index + 2);
+    match word {
+        "plan" => next_is_word && behind == "(",
+        "tool" => next_is_word && behind == ".",
+        "type" => next_is_word && behind == "=",
+        "test" => next.is_some_and(|token| token.kind == TokenKind::Text),
+        "use" => next_is_word || next.is_some_and(|token| token.kind == TokenKind::Text),
+        _ => false,
+    }
+}
+
+/// Whether what stands behind the brace at `index` shows that it opens a block.
+pub(super) fn opens_block(text: &str, tokens: &[Token], index: usize) -> bool {
+    let before = index.checked_sub(1).and_then(|before| word_at(text, tokens, before));
+    if matches!(before, Some("do" | "else")) || begins_statement(text, tokens, index + 1) {
+        return true;
+    }
+    let Some(first) = word_at(text, tokens, index + 1) else { return false };
+    let second = word_at(text, tokens, index + 2);
+    if TEST_WORDS.contains(&first) && !is_key_mark(symbol_at(text, tokens, index + 2)) {
+        return true;
+    }
+    second.is_some_and(|second| !matches!(second, "is" | "in")) && !matches!(first, "match" | "map")
+}
+
+pub(super) fn word_at<'t>(text: &'t str, tokens: &[Token], index: usize) -> Option<&'t str> {
+    tokens.get(index).filter(|token| token.kind == TokenKind::Word).map(|token| token.text(text))
+}
+
+pub(super) fn symbol_at<'t>(text: &'t str, tokens: &[Token], index: usize) -> &'t str {
+    tokens.get(index).map_or("", |token| token.text(text))
+}
+
+fn is_key_mark(symbol: &str) -> bool {
+    matches!(symbol, ":" | "?" | "," | ")" | "]" | "}" | "=>" | "." | "==" | "=")
+}
+
+/// A word behind an operator, a dot or an arrow belongs to what stands before it.
+fn joined_to_previous(text: &str, tokens: &[Token], index: usize) -> bool {
+    let Some(before) = index.checked_sub(1) else { return false };
+    matches!(symbol_at(text, tokens, before), "=>" | "." | "?." | ":")
+}
+
+/// Two operands side by side occur in no expression.
+fn value_follows(text: &str, tokens: &[Token], index: usize) -> bool {
+    let Some(next) = tokens.get(index + 1) else { return false };
+    if next.line_start {
+        return false;
+    }
+    match next.kind {
+        TokenKind::Word => !matches!(next.text(text), "is" | "in"),
+        TokenKind::Number | TokenKind::Text => true,
+        TokenKind::Open(_) => next.text(text) == "{",
+        TokenKind::Close(_)
+        | TokenKind::Interpolation
+        | TokenKind::InterpolationEnd
+        | TokenKind::Symbol
+        | TokenKind::Broken => false,
+    }
+}
