@@ -186,7 +186,8 @@ impl Mock {
     fn start<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Self {
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_planrun"));
         command.args(["mock", "--apps", "plans/apps", "--bind", "127.0.0.1:0"]).args(arguments).current_dir(root());
-        let mut process = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::null()).spawn().unwrap();
+        let mut process =
+            command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::null()).spawn().unwrap();
         let mut line = String::new();
         std::io::BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
         Self { process, address: line.trim().to_owned() }
