@@ -2,12 +2,13 @@
 
 /// The candidate nearest to `word`, if it is near enough to be what was meant.
 ///
-/// The distance is Damerau–Levenshtein (optimal string alignment) over lower-cased text; a third of the word may differ,
-/// which leaves words of one or two letters without a neighbour. A candidate that only adds or drops a whole word (`emp` for `emp_id`) is near too.
+/// The distance is Damerau–Levenshtein (optimal string alignment) over lower-cased text; a third of the word, and
+/// at least one edit, may differ; words of one letter have no neighbours. A candidate that only adds or drops a whole word (`emp` for `emp_id`) is near too.
 #[must_use]
 pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wanted = word.to_lowercase();
-    let limit = wanted.chars().count() / 3;
+    let letters = wanted.chars().count();
+    let limit = if letters < 2 { 0 } else { (letters / 3).max(1) };
     candidates
         .into_iter()
         .filter_map(|candidate| {

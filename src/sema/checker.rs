@@ -45,6 +45,8 @@ pub(super) struct PlanChecker<'a> {
     pub lets: Vec<(Arc<str>, Span, Span)>,
     /// The statement that is being checked, for fixes that put something before it.
     pub statement: Span,
+    /// Names that were introduced twice.
+    pub ambiguous: BTreeSet<Arc<str>>,
 }
 
 /// What kind of block statements stand in; it decides what may end them.
@@ -192,6 +194,7 @@ impl PlanChecker<'_> {
 
     /// Introduces a value in the innermost frame.
     pub(super) fn introduce(&mut self, name: &ast::Name, kind: NameKind, ty: Type) -> u32 {
+        let ty = self.seen_type(&name.text, ty);
         self.names.introduce(NewName { name: &name.text, span: name.span, kind, ty, branches: Arc::default() })
     }
 
@@ -199,8 +202,14 @@ impl PlanChecker<'_> {
     pub(super) fn claim(&mut self, what: &str, name: &ast::Name) {
         if let Err(first) = self.names.claim(&name.text, name.span) {
             self.diagnostics.push(super::finding::duplicate_name(what, name, first));
+            self.ambiguous.insert(name.text.clone());
         }
         self.refuse_namespace_name(name);
+    }
+
+    /// The type that readers of a name see: nothing is said of a name that means two things.
+    pub(super) fn seen_type(&self, name: &str, ty: Type) -> Type {
+        if self.ambiguous.contains(name) { Type::Invalid } else { ty }
     }
 
     /// A value may not bear a namespace's name: `a.b(…)` would mean two things.

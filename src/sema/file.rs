@@ -291,6 +291,7 @@ fn check_plan(
         read: BTreeSet::new(),
         lets: Vec::new(),
         statement: item.span,
+        ambiguous: BTreeSet::new(),
     };
     checker.open_block(BlockKind::Plan, None, &plan.body.statements);
     let parameters = checker.parameters(&plan.parameters);

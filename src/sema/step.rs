@@ -53,7 +53,8 @@ impl PlanChecker<'_> {
             checked.recover.push(arm);
         }
         let ty = Type::union(types);
-        self.names.retype(&step.name.text, ty.clone(), body.branches);
+        let seen = self.seen_type(&step.name.text, ty.clone());
+        self.names.retype(&step.name.text, seen, body.branches);
         self.note_effect(body.effect, &body.touches);
         let step_node = Step { kind: body.kind, ty, effect: body.effect, touches: body.touches, unordered, ..checked };
         let named = Some((step.name.text.clone(), slot));
