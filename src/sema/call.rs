@@ -69,8 +69,9 @@ impl PlanChecker<'_> {
         let arguments = self.arguments(&written, &callee);
         let effect = Self::effect(&callee, &arguments);
         let touches = touches(&callee, effect, &arguments);
+        let returns = given_back(&callee, &arguments).unwrap_or(callee.returns);
         let call = Call { span: written.span, target: callee.target, arguments, effect };
-        Some((call, callee.returns, touches))
+        Some((call, returns, touches))
     }
 
     /// A value where a call was wanted.
@@ -310,6 +311,13 @@ fn parameter_of(parameter: &super::plan::PlanParameter) -> Parameter {
         description: None,
         schema: None,
     }
+}
+
+/// The type of the argument that the tool gives back as it is.
+fn given_back(callee: &Callee, arguments: &[(Arc<str>, Code)]) -> Option<Type> {
+    let Target::Tool(signature) = &callee.target else { return None };
+    let wanted = signature.gives_back.as_ref()?;
+    arguments.iter().find(|(name, _)| name == wanted).map(|(_, code)| code.ty.clone())
 }
 
 /// The state that a call touches: its namespace, or the part of it that a constant resource names.

@@ -235,6 +235,7 @@ fn declared(
     signature.parameters = parameters;
     signature.returns = types.resolve(&tool.returns, diagnostics).opened();
     signature.output_schema = None;
+    signature.gives_back = None;
     signature.effect_declared |= effect.is_some();
     if let Some(effect) = effect {
         signature.effect = effect;

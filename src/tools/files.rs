@@ -198,5 +198,6 @@ fn signature(name: &str, description: &str, effect: Effect, parameters: &[&str],
         stateless: false,
         input_schema: None,
         output_schema: None,
+        gives_back: None,
     }
 }

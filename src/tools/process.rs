@@ -60,6 +60,7 @@ pub fn process_signature() -> Signature {
         stateless: false,
         input_schema: None,
         output_schema: None,
+        gives_back: None,
     }
 }
 

@@ -34,7 +34,10 @@ pub fn system_tools(host: &Arc<dyn Host>) -> Vec<(Signature, Arc<dyn Transport>)
         tool(Kind::Nothing, signature("nothing", "Does nothing and gives null.", Effect::Pure, vec![], Type::Null)),
         tool(
             Kind::Echo,
-            signature("echo", "Gives back its value.", Effect::Pure, vec![given("value", Type::Any, true)], Type::Any),
+            Signature {
+                gives_back: Some("value".into()),
+                ..signature("echo", "Gives back its value.", Effect::Pure, vec![given("value", Type::Any, true)], Type::Any)
+            },
         ),
         tool(
             Kind::Fail,
@@ -134,6 +137,7 @@ fn signature(name: &str, description: &str, effect: Effect, parameters: Vec<Para
         stateless: true,
         input_schema: None,
         output_schema: None,
+        gives_back: None,
     }
 }
 

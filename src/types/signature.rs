@@ -17,6 +17,8 @@ pub struct Signature {
     pub extra_arguments: bool,
     /// The result; [`Type::Any`] where the contract says nothing.
     pub returns: Type,
+    /// The argument that the tool gives back as it is, so that the result has its type.
+    pub gives_back: Option<Arc<str>>,
     pub effect: Effect,
     /// Whether the contract names the effect class; otherwise it is assumed.
     pub effect_declared: bool,
@@ -57,6 +59,7 @@ impl Signature {
             parameters: Vec::new(),
             extra_arguments: false,
             returns: Type::Any,
+            gives_back: None,
             effect: Effect::default(),
             effect_declared: false,
             raises: Vec::new(),

@@ -39,6 +39,7 @@ fn tool(app: &str, name: &str, required: &[&str], mock: Option<Json>, returns: O
         key_argument: None,
         resource: None,
         stateless: false,
+        gives_back: None,
         input_schema: Some(Arc::new(json!({"type": "object", "properties": properties, "required": required}))),
         output_schema: returns.cloned().map(Arc::new),
     };

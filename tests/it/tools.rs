@@ -270,6 +270,7 @@ fn app(address: &str) -> App {
         stateless: false,
         input_schema: None,
         output_schema: None,
+        gives_back: None,
     };
     let reason = |reason: &str, class: &str, may_have_happened| Reason {
         reason: reason.into(),

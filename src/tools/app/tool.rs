@@ -62,6 +62,7 @@ pub(super) fn read(node: &Node, shared: &Shared, found: &mut Vec<Diagnostic>) ->
     let signature = Signature {
         namespace: shared.namespace.clone(),
         description: section.text("description", found).map(Into::into),
+        gives_back: None,
         returns: output_schema.as_ref().map_or(Type::Any, |schema| from_schema(schema)),
         // Where a key makes repetitions harmless, repeating is harmless: that is what `idempotent` means.
         effect: effect.unwrap_or(if key.is_some() { Effect::Idempotent } else { Effect::default() }),

@@ -61,6 +61,7 @@ pub fn fetch_signature() -> Signature {
         stateless: false,
         input_schema: None,
         output_schema: None,
+        gives_back: None,
     }
 }
 
