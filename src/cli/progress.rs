@@ -47,9 +47,9 @@ impl Progress {
     }
 
     /// The step has ended, or waits for somebody.
-    pub fn finished(&mut self, path: &str, state: StepState, duration: Duration) {
+    pub fn finished(&mut self, path: &str, state: StepState, attempts: u32, duration: Duration) {
         if let Some(screen) = &mut self.screen {
-            screen.settle(path, state, duration);
+            screen.settle(path, settled(path, state, attempts, duration, screen.look));
         }
     }
 
@@ -101,13 +101,13 @@ impl Screen {
         self.count_rest();
     }
 
-    fn settle(&mut self, path: &str, state: StepState, duration: Duration) {
+    fn settle(&mut self, path: &str, line: String) {
         if let Some(line) = self.running.shift_remove(path).and_then(|step| step.line) {
             line.finish_and_clear();
             self.lines.remove(&line);
         }
         // A terminal that went away is no reason to stop the run.
-        let _ = self.lines.println(settled(path, state, duration, self.look));
+        let _ = self.lines.println(line);
         let shown = self.running.values().filter(|step| step.line.is_some()).count();
         let next = self
             .running
@@ -163,8 +163,9 @@ fn style(look: Look) -> ProgressStyle {
     if look.unicode { style.tick_chars("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏ ") } else { style.tick_chars("|/-\\ ") }
 }
 
-/// One line for a step that has ended: a sign, the path, the state where it is not the good one, the time it took.
-fn settled(path: &str, state: StepState, duration: Duration, look: Look) -> String {
+/// One line for a step that has ended: a sign, the path, the state where it is not the good one, the time it took, and
+/// how many attempts it wanted where one was not enough.
+fn settled(path: &str, state: StepState, attempts: u32, duration: Duration, look: Look) -> String {
     let (unicode, ascii, style) = match state {
         StepState::Completed => ("✓", "ok", Style::new().green()),
         StepState::Failed => ("✗", "failed", Style::new().red()),
@@ -178,7 +179,8 @@ fn settled(path: &str, state: StepState, duration: Duration, look: Look) -> Stri
     let sign = if look.unicode { unicode } else { ascii };
     let sign = if look.color { sign.style(style).to_string() } else { sign.to_owned() };
     let word = if state == StepState::Completed { String::new() } else { format!(" {state}") };
-    let took = if state == StepState::Skipped { String::new() } else { format!(" ({})", length(duration)) };
+    let tries = if attempts > 1 { format!(", {attempts} attempts") } else { String::new() };
+    let took = if state == StepState::Skipped { String::new() } else { format!(" ({}{tries})", length(duration)) };
     format!("{sign} {}{word}{took}", short(path))
 }
 
@@ -268,13 +270,15 @@ mod tests {
 
     #[test]
     fn a_settled_line_says_how_it_went() {
-        let line = |state, millis| settled("入职\x1b[31m", state, Duration::from_millis(millis), Look::PLAIN);
+        let line = |state, millis| settled("入职\x1b[31m", state, 1, Duration::from_millis(millis), Look::PLAIN);
         assert_eq!(line(StepState::Completed, 340), "✓ 入职\\u{1b}[31m (340ms)");
         assert_eq!(line(StepState::Failed, 1_290), "✗ 入职\\u{1b}[31m failed (1.2s)");
         assert_eq!(line(StepState::Unknown, 123_000), "? 入职\\u{1b}[31m unknown (2m 03s)");
         assert_eq!(line(StepState::Skipped, 0), "- 入职\\u{1b}[31m skipped");
+        let thrice = settled("a", StepState::Completed, 3, Duration::from_millis(20), Look::PLAIN);
+        assert_eq!(thrice, "✓ a (20ms, 3 attempts)");
         let colour = Look { color: true, unicode: false, ..Look::PLAIN };
-        assert!(settled("a", StepState::Completed, TICK, colour).contains("\x1b[32mok\x1b"));
+        assert!(settled("a", StepState::Completed, 1, TICK, colour).contains("\x1b[32mok\x1b"));
     }
 
     #[test]
@@ -288,9 +292,9 @@ mod tests {
         assert_eq!(screen.running.values().filter(|step| step.line.is_some()).count(), MOST_LIVE);
         assert!(screen.running["step3"].text.contains("attempt 1 failed, again in 2.0s"));
         for step in 0..50 {
-            progress.finished(&format!("step{step}"), StepState::Completed, Duration::from_millis(7));
+            progress.finished(&format!("step{step}"), StepState::Completed, 1, Duration::from_millis(7));
         }
-        progress.finished("never-started", StepState::Skipped, Duration::ZERO);
+        progress.finished("never-started", StepState::Skipped, 1, Duration::ZERO);
         assert!(progress.screen.as_ref().unwrap().running.is_empty());
         progress.close();
         let text = paper.0.lock().unwrap();
@@ -304,7 +308,7 @@ mod tests {
     fn without_a_terminal_nothing_is_drawn() {
         let mut progress = Progress::new(false, Look::PLAIN);
         progress.started("a", "b");
-        progress.finished("a", StepState::Completed, TICK);
+        progress.finished("a", StepState::Completed, 1, TICK);
         assert!(progress.screen.is_none());
     }
 }

@@ -149,7 +149,9 @@ impl Observer for Listener {
                 EventKind::StepWaiting { path, attempt, wait, error: Some(_) } => {
                     progress.retrying(path, *attempt, *wait);
                 }
-                EventKind::StepSettled { path, state, duration, .. } => progress.finished(path, *state, *duration),
+                EventKind::StepSettled { path, state, attempts, duration, .. } => {
+                    progress.finished(path, *state, *attempts, *duration);
+                }
                 EventKind::RunStarted { .. }
                 | EventKind::StepQueued { .. }
                 | EventKind::StepWaiting { .. }

@@ -70,7 +70,10 @@ impl Dispatcher<'_> {
             self.emit(EventKind::StepQueued { path: &path });
             return;
         }
-        self.mark_started(at);
+        if let Err(error) = self.mark_started(at) {
+            self.give_slot(self.frames[at.0].scope);
+            return self.expression_failed(program, at, &error);
+        }
         let Some((step, call, signature)) = tool_call(program, self, at) else { return };
         let arguments = match self.arguments(at, call, &signature) {
             Ok(arguments) => arguments,
@@ -344,16 +347,13 @@ impl Dispatcher<'_> {
             inner = self.scopes[scope].outer;
         }
         let Some(at) = self.queued.pop_first() else { return };
-        match self.leaves.get(&at) {
+        if let Some(leaf) = self.leaves.get(&at) {
             // Between two attempts: it goes on where it was.
-            Some(leaf) => {
-                let number = leaf.number;
-                self.timers.push(std::cmp::Reverse((super::clock::now(), number, Timer::Again(at, number))));
-            }
-            None => {
-                self.frames[at.0].node(at.1).state = StepState::Pending;
-                self.ready.push(std::cmp::Reverse(at));
-            }
+            let number = leaf.number;
+            self.timers.push(std::cmp::Reverse((super::clock::now(), number, Timer::Again(at, number))));
+        } else {
+            self.frames[at.0].node(at.1).state = StepState::Pending;
+            self.ready.push(std::cmp::Reverse(at));
         }
     }
 }

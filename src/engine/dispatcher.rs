@@ -30,6 +30,9 @@ use crate::value::Value;
 /// How many ready nodes are taken before timers, answers and the stop are looked at.
 const BATCH: usize = 256;
 
+/// How deep lists and maps of a run may be nested.
+const MAX_VALUE_DEPTH: usize = 256;
+
 /// A node of a frame.
 pub(super) type NodeRef = (FrameId, u32);
 
@@ -137,7 +140,9 @@ impl<'a> Dispatcher<'a> {
                 biased;
                 () = cancel.cancelled(), if !self.stopped => self.stop(),
                 message = self.inbox.recv() => {
-                    message.into_iter().for_each(|message| self.receive(message));
+                    if let Some(message) = message {
+                        self.receive(message);
+                    }
                     self.listen_without_waiting();
                 }
                 () = clock::sleep_until(wake), if wake.is_some() => self.fire(),
@@ -349,7 +354,13 @@ impl<'a> Dispatcher<'a> {
             let graph = &self.scopes[frame.scope].program.graph.blocks[frame.block.0 as usize];
             graph.by_slot.get(slot as usize).copied().flatten()
         };
-        eval::evaluate(code, &View { frames: &self.frames, frame, by_slot: &by_slot })
+        let value = eval::evaluate(code, &View { frames: &self.frames, frame, by_slot: &by_slot })?;
+        // What is walked, printed or freed later is walked level by level, so a value may not grow without end.
+        if matches!(value, Value::List(_) | Value::Map(_)) && value.deeper_than(MAX_VALUE_DEPTH) {
+            let message = format!("the value is nested more than {MAX_VALUE_DEPTH} levels deep");
+            return Err(EvalError::plain(message, code.span));
+        }
+        Ok(value)
     }
 
     pub(super) fn state_of(&self, (frame, node): NodeRef) -> StepState {

@@ -188,9 +188,9 @@ pub fn short_duration(duration: Duration) -> String {
     let millis = duration.as_millis();
     match millis {
         0..1000 => format!("{millis}ms"),
-        1000..60_000 if millis % 1000 == 0 => format!("{}s", millis / 1000),
+        1000..60_000 if millis.is_multiple_of(1000) => format!("{}s", millis / 1000),
         1000..60_000 => format!("{:.1}s", duration.as_secs_f64()),
-        _ if millis % 60_000 == 0 => format!("{}m", millis / 60_000),
+        _ if millis.is_multiple_of(60_000) => format!("{}m", millis / 60_000),
         _ => format!("{}m{}s", millis / 60_000, millis % 60_000 / 1000),
     }
 }

@@ -15,7 +15,7 @@ pub struct Defaults {
 }
 
 /// How long an attempt may take when nobody says: without a bound a lost answer would hold a run for ever.
-const TIMEOUT: Duration = Duration::from_secs(300);
+const TIMEOUT: Duration = Duration::from_mins(5);
 const CONCURRENCY: u32 = 16;
 const MAX_STEPS: u64 = 10_000;
 const MAX_RESULT: u64 = 8 * 1024 * 1024;

@@ -124,42 +124,32 @@ impl Dispatcher<'_> {
     }
 
     fn start_step(&mut self, program: &Arc<Program>, at: NodeRef, step: &Step) {
+        if matches!(&step.kind, StepKind::Call(Call { target: Target::Tool(_), .. })) {
+            return self.start_call(program, at);
+        }
+        if let Err(error) = self.mark_started(at) {
+            return self.expression_failed(program, at, &error);
+        }
         match &step.kind {
-            StepKind::Call(call) => match &call.target {
-                Target::Tool(_) => self.start_call(program, at),
-                Target::Plan(index, _) => {
-                    self.mark_started(at);
+            StepKind::Call(call) => {
+                if let Target::Plan(index, _) = &call.target {
                     self.call_plan(program, at, call, *index);
                 }
-            },
-            StepKind::Do(body) => {
-                self.mark_started(at);
-                self.open_body(program, at, *body, Role::Body, |path| path);
             }
-            StepKind::Each(each) => {
-                self.mark_started(at);
-                self.start_each(program, at, each);
-            }
-            StepKind::Repeat(repeat) => {
-                self.mark_started(at);
-                self.start_repeat(program, at, repeat);
-            }
-            StepKind::Race(branches) => {
-                self.mark_started(at);
-                self.start_race(program, at, branches);
-            }
+            StepKind::Do(body) => drop(self.open_body(program, at, *body, Role::Body, |path| path)),
+            StepKind::Each(each) => self.start_each(program, at, each),
+            StepKind::Repeat(repeat) => self.start_repeat(program, at, repeat),
+            StepKind::Race(branches) => self.start_race(program, at, branches),
             StepKind::Match { subject, arms } => {
-                self.mark_started(at);
                 let value = match self.evaluate(at.0, subject) {
                     Ok(value) => value,
                     Err(error) => return self.expression_failed(program, at, &error),
                 };
-                match arms.iter().find(|(pattern, _)| pattern.matches(&value)) {
-                    Some((_, body)) => drop(self.open_body(program, at, *body, Role::Body, |path| path)),
-                    None => {
-                        let message = format!("no arm matches {}", value.preview(80));
-                        self.expression_failed(program, at, &crate::eval::EvalError::plain(message, subject.span));
-                    }
+                if let Some((_, body)) = arms.iter().find(|(pattern, _)| pattern.matches(&value)) {
+                    self.open_body(program, at, *body, Role::Body, |path| path);
+                } else {
+                    let message = format!("no arm matches {}", value.preview(80));
+                    self.expression_failed(program, at, &EvalError::plain(message, subject.span));
                 }
             }
             StepKind::NotYet(what) => {
@@ -171,35 +161,37 @@ impl Dispatcher<'_> {
     }
 
     /// Notes the start of a step, and sets the timer of its `within`.
-    pub(super) fn mark_started(&mut self, at: NodeRef) {
+    pub(super) fn mark_started(&mut self, at: NodeRef) -> Result<(), EvalError> {
         let now = self.elapsed();
         self.frames[at.0].node(at.1).state = StepState::Running;
         let record = self.record(at.0, at.1);
         if record.started.is_some() {
-            return;
+            return Ok(());
         }
         record.started = Some(now);
         let program = self.program(at.0);
-        let Some(step) = self.node(&program, at).step() else { return };
-        if let Some(within) = &step.within {
-            match self.evaluate(at.0, within) {
-                Ok(Value::Duration(nanos)) => {
-                    let number = self.number();
-                    let wait = std::time::Duration::from_nanos(u64::try_from(nanos).unwrap_or(0));
-                    self.after(wait, Timer::Within(at, number));
-                }
-                Ok(_) | Err(_) => {}
-            }
+        let Some(step) = self.node(&program, at).step() else { return Ok(()) };
+        if let Some(within) = &step.within
+            && let Value::Duration(nanos) = self.evaluate(at.0, within)?
+        {
+            let number = self.number();
+            let wait = std::time::Duration::from_nanos(u64::try_from(nanos).unwrap_or(0));
+            self.after(wait, Timer::Within(at, number));
         }
-        if !matches!(&step.kind, StepKind::Call(Call { target: Target::Tool(_), .. })) {
-            self.compounds.insert(at, Compound::Body);
-            let path = self.path(&program, at);
-            let tool = match &step.kind {
-                StepKind::Call(Call { target: Target::Plan(_, name), .. }) => name.clone(),
-                _ => "".into(),
-            };
-            self.emit(super::event::EventKind::StepRunning { path: &path, tool: &tool, attempt: 1 });
-        }
+        let tool = match &step.kind {
+            StepKind::Call(Call { target: Target::Tool(_), .. }) => return Ok(()),
+            StepKind::Call(Call { target: Target::Plan(_, name), .. }) => name.clone(),
+            StepKind::Do(_)
+            | StepKind::Each(_)
+            | StepKind::Repeat(_)
+            | StepKind::Race(_)
+            | StepKind::Match { .. }
+            | StepKind::NotYet(_) => "".into(),
+        };
+        self.compounds.insert(at, Compound::Body);
+        let path = self.path(&program, at);
+        self.emit(super::event::EventKind::StepRunning { path: &path, tool: &tool, attempt: 1 });
+        Ok(())
     }
 
     /// `within` has passed: the step fails, whatever it was doing.
@@ -250,9 +242,9 @@ impl Dispatcher<'_> {
         let Some(arm) = arm.filter(|_| !ending) else {
             return self.step_failed_for_good(at, error);
         };
-        if self.record(at.0, at.1).started.is_none() {
-            self.mark_started(at);
-        }
+        // An expression in a clause may have failed before the step began; recovering is its beginning then.
+        let now = self.elapsed();
+        self.record(at.0, at.1).started.get_or_insert(now);
         self.drop_leaf(at);
         self.frames[at.0].node(at.1).state = StepState::Running;
         self.compounds.insert(at, Compound::Body);

@@ -15,7 +15,6 @@ impl PlanChecker<'_> {
     /// Checks statements into the innermost open block.
     pub(super) fn statements(&mut self, statements: &[ast::Statement]) {
         let first = self.diagnostics.len();
-        let around = self.statement;
         let mut ended: Option<&ast::Statement> = None;
         for statement in statements {
             if let Some(end) = ended
@@ -24,14 +23,12 @@ impl PlanChecker<'_> {
                 self.never_reached(end, statement.span);
                 ended = None;
             }
-            self.statement = Some(statement.span);
             self.statement(statement);
             let kind = self.open.last().map_or(BlockKind::Plan, |block| block.kind);
             if ends(statement, kind) {
                 ended = Some(statement);
             }
         }
-        self.statement = around;
         self.mend_order(first, statements);
     }
 
@@ -51,6 +48,12 @@ impl PlanChecker<'_> {
 
     fn statement(&mut self, statement: &ast::Statement) {
         let span = statement.span;
+        let around = self.statement.replace(span);
+        self.one_statement(statement, span);
+        self.statement = around;
+    }
+
+    fn one_statement(&mut self, statement: &ast::Statement, span: Span) {
         match &statement.kind {
             ast::StatementKind::Policy(_) | ast::StatementKind::Allow(_) => self.refuse_late_settings(span),
             ast::StatementKind::Step(step) => self.step(step, span),
@@ -73,7 +76,7 @@ impl PlanChecker<'_> {
                 if let Some(failing) = self.failing(class, message.as_ref()) {
                     self.push(span, NodeKind::Fail(failing));
                 }
-                mark.into_iter().for_each(|mark| self.unguard(mark));
+                self.unguard(mark);
             }
             ast::StatementKind::Reply(guarded) => self.reply(span, guarded),
             ast::StatementKind::Yield(guarded) => self.yield_value(span, guarded),
@@ -88,7 +91,7 @@ impl PlanChecker<'_> {
             Some(annotation) => {
                 let ty = self.types.resolve(annotation, self.diagnostics);
                 let what = format!("the value of `{}`", name.text);
-                let mut code = self.value_of(value, &ty, Expectation::of(what));
+                let mut code = self.value_of(value, &ty, &Expectation::of(what));
                 code.ty = ty;
                 code
             }
@@ -113,12 +116,12 @@ impl PlanChecker<'_> {
         if let Some(block) = otherwise {
             self.statements(&block.statements);
         }
-        first.into_iter().for_each(|mark| self.unguard(mark));
+        self.unguard(first);
     }
 
     /// An expression that gives text.
     pub(super) fn text(&mut self, expression: &ast::Expr, what: &str) -> super::expr::Code {
-        self.value_of(expression, &Type::String, Expectation::of(what))
+        self.value_of(expression, &Type::String, &Expectation::of(what))
     }
 
     /// `fail class "…"`; nothing where the class is unknown.
@@ -145,7 +148,7 @@ impl PlanChecker<'_> {
             let code = match self.declared.clone() {
                 Some(ty) => {
                     let expectation = Expectation::reply();
-                    self.value_of(&guarded.value, &ty, expectation)
+                    self.value_of(&guarded.value, &ty, &expectation)
                 }
                 None => self.value(&guarded.value),
             };
@@ -161,7 +164,7 @@ impl PlanChecker<'_> {
             };
             self.misplaced(span, "`reply` ends the whole plan and stands outside blocks", help);
         }
-        mark.into_iter().for_each(|mark| self.unguard(mark));
+        self.unguard(mark);
     }
 
     fn yield_value(&mut self, span: Span, guarded: &ast::Guarded) {
@@ -177,7 +180,7 @@ impl PlanChecker<'_> {
                 self.misplaced(span, "`yield` gives the value of a block, and there is none around it", help);
             }
         }
-        mark.into_iter().for_each(|mark| self.unguard(mark));
+        self.unguard(mark);
     }
 
     fn next_state(&mut self, span: Span, guarded: &ast::Guarded) {
@@ -185,13 +188,13 @@ impl PlanChecker<'_> {
         if self.open.last().is_some_and(|block| block.kind == BlockKind::Repeat) {
             let state = self.repeat_state();
             let expectation = Expectation::of("the next state of the `repeat`");
-            let code = self.value_of(&guarded.value, &Type::union([state, Type::Null]), expectation);
+            let code = self.value_of(&guarded.value, &Type::union([state, Type::Null]), &expectation);
             self.push(span, NodeKind::Next(code));
         } else {
             self.value(&guarded.value);
             self.misplaced(span, "`next` sets the state of a `repeat`, and there is none around it", "remove it");
         }
-        mark.into_iter().for_each(|mark| self.unguard(mark));
+        self.unguard(mark);
     }
 
     fn misplaced(&mut self, span: Span, message: &str, help: &str) {
@@ -209,9 +212,8 @@ impl PlanChecker<'_> {
 /// Whether nothing below this statement can run.
 pub(super) fn ends(statement: &ast::Statement, kind: BlockKind) -> bool {
     match &statement.kind {
-        ast::StatementKind::Reply(guarded) => guarded.when.is_none(),
+        ast::StatementKind::Reply(guarded) | ast::StatementKind::Next(guarded) => guarded.when.is_none(),
         ast::StatementKind::Yield(guarded) => guarded.when.is_none() && kind != BlockKind::Repeat,
-        ast::StatementKind::Next(guarded) => guarded.when.is_none(),
         ast::StatementKind::Fail { when, .. } => when.is_none(),
         ast::StatementKind::If { arms, otherwise } => {
             let ended = |block: &ast::Block| block.statements.iter().any(|statement| ends(statement, kind));

@@ -197,7 +197,7 @@ impl PlanChecker<'_> {
             Type::union([parameter.ty.clone(), Type::Null])
         };
         let before = self.diagnostics.len();
-        let code = self.value_of(&argument.value, &wanted, Expectation::of(what.clone()));
+        let code = self.value_of(&argument.value, &wanted, &Expectation::of(what.clone()));
         if self.diagnostics.len() == before
             && let (Some(schema), Some(value)) = (&parameter.schema, code.constant())
             && !matches!(value, Value::Null)

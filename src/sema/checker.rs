@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::annotation::NamedTypes;
-use super::expr::{Checker, Code, Expectation, ReadKind, atoms};
+use super::expr::{Checker, Code, Expectation, ReadKind, atoms, negated_atoms};
 use super::file::Namespace;
 use super::names::{Names, NewName};
 use super::plan::{Block, BlockId, GuardAtom, Node, NodeId, NodeKind, Plan, Touch};
@@ -99,8 +99,8 @@ impl PlanChecker<'_> {
     }
 
     /// An expression of a type that its place wants.
-    pub(super) fn value_of(&mut self, expression: &ast::Expr, ty: &Type, expectation: Expectation) -> Code {
-        let code = self.expressions().check_against(expression, ty, &expectation);
+    pub(super) fn value_of(&mut self, expression: &ast::Expr, ty: &Type, expectation: &Expectation) -> Code {
+        let code = self.expressions().check_against(expression, ty, expectation);
         self.note_reads(&code);
         code
     }
@@ -197,7 +197,7 @@ impl PlanChecker<'_> {
 
     /// Puts a condition that has a node already around what follows.
     pub(super) fn guard_by(&mut self, node: NodeId, condition: &ast::Expr, negated: bool) -> GuardMark {
-        let facts = if negated { atoms(&negate(condition)) } else { atoms(condition) };
+        let facts = if negated { negated_atoms(condition) } else { atoms(condition) };
         if !negated {
             self.contradiction(condition, &facts);
         }
@@ -223,8 +223,9 @@ impl PlanChecker<'_> {
         self.diagnostics.push(diagnostic);
     }
 
-    /// Takes away what was put around since `mark`.
-    pub(super) fn unguard(&mut self, mark: GuardMark) {
+    /// Takes away what was put around since `mark`, if there is one.
+    pub(super) fn unguard(&mut self, mark: impl Into<Option<GuardMark>>) {
+        let Some(mark) = mark.into() else { return };
         self.names.forget(mark.facts);
         if let Some(block) = self.open.last_mut() {
             block.guard.truncate(mark.atoms);
@@ -310,13 +311,6 @@ pub(super) fn merge_touch(touches: &mut Vec<Touch>, touch: &Touch) {
         Some(known) => known.effect = known.effect.max(touch.effect),
         None => touches.push(touch.clone()),
     }
-}
-
-/// The expression `!(e)`.
-fn negate(expression: &ast::Expr) -> ast::Expr {
-    let operators = vec![(ast::UnaryOp::Not, Span::at(expression.span.start as usize))];
-    let kind = ast::ExprKind::Unary { operators, operand: Box::new(expression.clone()) };
-    ast::Expr { span: expression.span, kind }
 }
 
 /// The names that statements introduce in their frame, those under an `if` included.

@@ -113,9 +113,13 @@ impl PlanChecker<'_> {
             }
             ast::ClauseKind::Verify { .. } => self.verify(clause, body),
             ast::ClauseKind::Undo(call) => {
-                self.names.retype(&step.name.text, Type::union([body.ty.clone(), Type::Null]), Default::default());
+                self.names.retype(
+                    &step.name.text,
+                    Type::union([body.ty.clone(), Type::Null]),
+                    std::sync::Arc::default(),
+                );
                 self.call(call);
-                self.names.retype(&step.name.text, body.ty.clone(), Default::default());
+                self.names.retype(&step.name.text, body.ty.clone(), std::sync::Arc::default());
                 self.mark_not_yet(clause.span, "`undo`");
             }
         }
@@ -140,7 +144,7 @@ impl PlanChecker<'_> {
         self.condition(check);
         if let Some(gives) = gives {
             let expectation = Expectation::of("`gives` stands for the step's value, which");
-            self.value_of(gives, &body.ty, expectation);
+            self.value_of(gives, &body.ty, &expectation);
         }
         self.close_block();
         self.mark_not_yet(clause.span, "`verify`");
@@ -158,7 +162,7 @@ impl PlanChecker<'_> {
 
     /// An expression that gives a length of time.
     pub(super) fn duration(&mut self, expression: &ast::Expr, what: &str) -> super::expr::Code {
-        self.value_of(expression, &Type::Duration, Expectation::of(what))
+        self.value_of(expression, &Type::Duration, &Expectation::of(what))
     }
 
     /// The `recover` arms of a step; its own name is not visible in them.

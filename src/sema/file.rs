@@ -73,7 +73,7 @@ impl Session<'_> {
         let tools = self.tools.clone().with_signatures(file, &mut types, &mut diagnostics);
         let uses = self.uses(source, file, &tools, &mut diagnostics);
         let shared = Shared { source, tools: &tools, namespaces: &uses.namespaces, first_use: uses.first, damage };
-        let mut used = BTreeSet::new();
+        let mut called = BTreeSet::new();
         let mut plans: Vec<Arc<Plan>> = Vec::new();
         let mut seen: BTreeMap<Arc<str>, Span> = BTreeMap::new();
         for item in &file.items {
@@ -83,13 +83,13 @@ impl Session<'_> {
                 continue;
             }
             seen.insert(plan.name.text.clone(), plan.name.span);
-            let checked = check_plan(item, plan, &shared, &mut types, &mut diagnostics, &mut used);
-            plans.push(Arc::new(checked));
+            let sound = check_plan(item, plan, &shared, &mut types, &mut diagnostics, &mut called);
+            plans.push(Arc::new(sound));
         }
-        super::test_item::check(file, &plans, &shared, &mut used, &mut diagnostics);
+        super::test_item::check(file, &plans, &shared, &mut called, &mut diagnostics);
         if whole {
             // What could not be read may well have used them.
-            unused_items(&uses, &used, &types, file, &mut diagnostics);
+            unused_items(&uses, &called, &types, file, &mut diagnostics);
         }
         self.stack.pop();
         tidy_removals(source, diagnostics.get_mut(read..).unwrap_or_default());
@@ -331,7 +331,7 @@ impl PlanChecker<'_> {
             let ty = self.types.resolve(&parameter.ty, self.diagnostics);
             let default = parameter.default.as_ref().map(|default| {
                 let what = format!("the default of `{}`", parameter.name.text);
-                self.value_of(default, &ty, Expectation::default(what))
+                self.value_of(default, &ty, &Expectation::default(what))
             });
             let optional = parameter.optional || is_optional(&parameter.ty);
             let seen = if optional && default.is_none() { Type::union([ty.clone(), Type::Null]) } else { ty.clone() };

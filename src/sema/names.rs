@@ -100,13 +100,11 @@ impl Names {
 
     /// Claims a name that is unique in the plan; the place of the first one where it is taken.
     pub(super) fn claim(&mut self, name: &Arc<str>, span: Span) -> Result<(), Span> {
-        match self.unique.get(name) {
-            Some(first) => Err(*first),
-            None => {
-                self.unique.insert(name.clone(), span);
-                Ok(())
-            }
+        if let Some(first) = self.unique.get(name) {
+            return Err(*first);
         }
+        self.unique.insert(name.clone(), span);
+        Ok(())
     }
 
     /// Adds facts that hold from here on and tells how many held before.

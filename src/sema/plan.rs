@@ -132,8 +132,8 @@ pub struct Step {
 pub enum StepKind {
     Call(Call),
     Do(BlockId),
-    Each(Each),
-    Repeat(Repeat),
+    Each(Box<Each>),
+    Repeat(Box<Repeat>),
     /// First success wins; branches are named.
     Race(Vec<(Arc<str>, BlockId)>),
     Match {

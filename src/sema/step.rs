@@ -65,7 +65,7 @@ impl PlanChecker<'_> {
         if let Some(block) = self.open.last_mut() {
             block.steps.insert(step.name.text.clone(), node);
         }
-        mark.into_iter().for_each(|mark| self.unguard(mark));
+        self.unguard(mark);
     }
 
     /// A guard that always holds can go.
@@ -169,7 +169,7 @@ impl PlanChecker<'_> {
         let by = by.as_ref().map(|by| self.value(by));
         self.statements(&block.statements);
         let mut checked = self.closed(&block.statements, BlockKind::Each, |_| {
-            StepKind::Each(Each { list: list_code, max, parallel, by, settle: *settle, body: id })
+            StepKind::Each(Box::new(Each { list: list_code, max, parallel, by, settle: *settle, body: id }))
         });
         if *settle {
             checked.ty = Type::Result(Arc::new(checked.ty));
@@ -225,7 +225,7 @@ impl PlanChecker<'_> {
     /// A whole number that bounds something.
     fn bound(&mut self, expression: Option<&ast::Expr>, what: &str) -> Option<Code> {
         let expectation = Expectation::of(what);
-        expression.map(|expression| self.value_of(expression, &Type::Int, expectation))
+        expression.map(|expression| self.value_of(expression, &Type::Int, &expectation))
     }
 
     fn repeat(
@@ -243,7 +243,7 @@ impl PlanChecker<'_> {
         self.introduce_local(state, state_type);
         self.statements(&block.statements);
         let mut checked = self.closed(&block.statements, BlockKind::Repeat, |_| {
-            StepKind::Repeat(Repeat { initial: initial_code, max, body: id })
+            StepKind::Repeat(Box::new(Repeat { initial: initial_code, max, body: id }))
         });
         // A round whose guarded `yield` was not taken adds nothing, so the list never holds its absence.
         let element = if checked.ty == Type::Null { Type::Null } else { checked.ty.clone() };

@@ -34,7 +34,7 @@ pub(super) fn check(
                     }
                 }
                 ast::TestStatementKind::Mock { namespace, tool, .. } => {
-                    check_tool(namespace, tool, shared, used, diagnostics)
+                    check_tool(namespace, tool, shared, used, diagnostics);
                 }
                 ast::TestStatementKind::Answer { .. }
                 | ast::TestStatementKind::Signal { .. }

@@ -76,14 +76,14 @@ impl PlanChecker<'_> {
             let expectation = Expectation::of("the context");
             match self.names.lookup(&task.text) {
                 Lookup::Found(binding) if binding.kind == NameKind::Task => {
-                    self.value_of(context, &partial(&binding.ty), expectation);
+                    self.value_of(context, &partial(&binding.ty), &expectation);
                 }
                 _ => drop(self.value(context)),
             }
         }
         self.mark_not_yet(span, "`set`");
         self.push(span, NodeKind::NotYet("`set`"));
-        mark.into_iter().for_each(|mark| self.unguard(mark));
+        self.unguard(mark);
     }
 
     fn task_status(&mut self, task: &ast::Name, status: &ast::Name) {
@@ -111,7 +111,7 @@ impl PlanChecker<'_> {
         self.introduce(name, NameKind::Step, Type::Null);
         self.event(on);
         if let Some(max) = max {
-            self.value_of(max, &Type::Int, Expectation::of("`max` of a listener"));
+            self.value_of(max, &Type::Int, &Expectation::of("`max` of a listener"));
         }
         let payload = payload.as_ref().map(|payload| self.types.resolve(payload, self.diagnostics));
         self.open_block(BlockKind::Listener, None, &body.statements);
@@ -149,7 +149,9 @@ impl PlanChecker<'_> {
                 if rest.iter().all(|link| matches!(link.operator, ast::BinaryOp::And | ast::BinaryOp::Or)) =>
             {
                 self.event(first);
-                rest.iter().for_each(|link| self.event(&link.operand));
+                for link in rest {
+                    self.event(&link.operand);
+                }
             }
             ast::ExprKind::Unary { operators, operand }
                 if operators.iter().all(|(operator, _)| *operator == ast::UnaryOp::Not) =>
@@ -265,12 +267,12 @@ impl PlanChecker<'_> {
             if let Some(default) = &field.default {
                 let what = format!("the default of `{}`", field.name.text);
                 let wanted = Type::union([ty.clone(), Type::Null]);
-                self.value_of(default, &wanted, Expectation::default(what));
+                self.value_of(default, &wanted, &Expectation::default(what));
             }
             if let Some(options) = &field.options {
                 let what = format!("the choices of `{}`", field.name.text);
                 let wanted = Type::List(Arc::new(ty.clone()));
-                self.value_of(options, &wanted, Expectation::of(what));
+                self.value_of(options, &wanted, &Expectation::of(what));
             }
             checked.push(Field { name: field.name.text.clone(), ty, required: true });
         }
@@ -287,7 +289,7 @@ impl PlanChecker<'_> {
                 Type::Null
             }
             ast::WaitFor::Until(time) => {
-                self.value_of(time, &Type::Timestamp, Expectation::of("`wait until`"));
+                self.value_of(time, &Type::Timestamp, &Expectation::of("`wait until`"));
                 Type::Null
             }
             ast::WaitFor::Condition { on, payload } => {

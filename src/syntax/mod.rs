@@ -1,6 +1,7 @@
 //! Text to tree: grammar, tree, lowering, comments and recovery.
 
 pub mod ast;
+mod canonical;
 mod decode;
 mod explain;
 mod grammar;
@@ -17,6 +18,7 @@ use grammar::quiet::{PlanParser, Rule};
 use lower::{Damage, DamageKind, Lowering};
 use scan::Scan;
 
+pub use canonical::canonical;
 pub use decode::decode;
 pub use scan::{MAX_BLOCKS, MAX_EXPRESSION_DEPTH};
 

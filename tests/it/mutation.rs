@@ -1,1 +1,162 @@
 //! Single breaking edits over every plan there is: one diagnostic each, near the edit.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use planrun::source::SourceFile;
+use planrun::syntax;
+
+use super::support;
+
+/// The share of mutants, in percent, that must give exactly one diagnostic near the edit.
+const WANTED: usize = 90;
+/// Lines between the edit and the place, or a label, of its diagnostic.
+const NEAR: u32 = 2;
+/// Mutants tried for each file, spread evenly over it: enough to judge, and soon done.
+const TRIED: usize = 400;
+
+#[test]
+fn a_single_edit_gives_a_single_diagnostic_near_it() {
+    let mut tally: BTreeMap<&'static str, (usize, usize)> = BTreeMap::new();
+    let mut failures = Vec::new();
+    for path in plans() {
+        let text = std::fs::read_to_string(&path).unwrap();
+        if !syntax::parse(&SourceFile::new("sound", text.as_str())).diagnostics.is_empty() {
+            continue;
+        }
+        let mutants = mutants(&text);
+        let stride = (mutants.len() / TRIED).max(1);
+        for mutant in mutants.into_iter().step_by(stride) {
+            if let Some(good) = judge(&mutant) {
+                let (all, right) = tally.entry(mutant.kind).or_default();
+                *all += 1;
+                *right += usize::from(good);
+                if !good {
+                    failures.push(describe(&path, &mutant));
+                }
+            }
+        }
+    }
+    let (all, right) = tally.values().fold((0, 0), |(all, right), (a, r)| (all + a, right + r));
+    for failure in &failures {
+        println!("{failure}");
+    }
+    for (kind, (all, right)) in &tally {
+        println!("{kind:24} {right:5} of {all:5}");
+    }
+    println!("one diagnostic near the edit: {right} of {all} mutants that no longer parse");
+    assert!(all > 500, "too few mutants to judge: {all}");
+    assert!(right * 100 >= all * WANTED, "{right} of {all}");
+}
+
+/// The plans of the project and the fixtures.
+fn plans() -> Vec<PathBuf> {
+    let mut paths = Vec::new();
+    let mut folders = vec![support::root().join("plans"), support::root().join("tests/fixtures/syntax")];
+    while let Some(folder) = folders.pop() {
+        let Ok(entries) = std::fs::read_dir(folder) else { continue };
+        for path in entries.map(|entry| entry.unwrap().path()) {
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "plan") {
+                paths.push(path);
+            }
+        }
+    }
+    paths.sort();
+    paths
+}
+
+/// A text with one edit.
+struct Mutant {
+    kind: &'static str,
+    text: String,
+    /// The line of the edit, from 1.
+    line: u32,
+}
+
+fn mutants(text: &str) -> Vec<Mutant> {
+    let mut mutants = Vec::new();
+    let mut add = |kind, start: usize, end: usize, new: &str| {
+        let line = 1 + u32::try_from(text[..start].matches('\n').count()).unwrap();
+        mutants.push(Mutant { kind, text: format!("{}{new}{}", &text[..start], &text[end..]), line });
+    };
+    for (at, c) in code(text) {
+        let end = at + c.len_utf8();
+        match c {
+            '(' | '[' | '{' => {
+                add("delete opening", at, end, "");
+                add("double opening", at, at, &c.to_string());
+            }
+            ')' | ']' | '}' => {
+                add("delete closing", at, end, "");
+                add("double closing", at, at, &c.to_string());
+                add("swap closing", at, end, if c == ')' { "]" } else { ")" });
+            }
+            '"' => add("delete quote", at, end, ""),
+            ',' => {
+                add("delete comma", at, end, "");
+                add("double comma", at, at, ",");
+                add("semicolon for comma", at, end, ";");
+            }
+            '=' | ':' => {
+                add("delete mark", at, end, "");
+                add("junk at mark", at, at, "@ ");
+            }
+            '+' | '<' => add("double operator", at, at, "* "),
+            _ => {}
+        }
+    }
+    let keywords = [
+        "step", "let", "plan", "reply", "in", "max", "each", "task", "set", "listener", "on", "ensure", "else", "when",
+    ];
+    for word in words(text).filter(|word| keywords.contains(&&text[word.clone()])) {
+        add("delete keyword", word.start, word.end, "");
+        add("misspell keyword", word.start, word.end, &format!("{}x", &text[word.clone()]));
+        add("double keyword", word.start, word.start, &format!("{} ", &text[word.clone()]));
+    }
+    mutants
+}
+
+/// The characters outside of comments.
+fn code(text: &str) -> impl Iterator<Item = (usize, char)> {
+    text.char_indices().filter(|(at, _)| {
+        let line = text[..*at].rfind('\n').map_or(0, |newline| newline + 1);
+        !text[line..*at].trim_start().starts_with("//") && !text[*at..].starts_with("//")
+    })
+}
+
+/// The places of the words outside of comments and texts.
+fn words(text: &str) -> impl Iterator<Item = std::ops::Range<usize>> {
+    let starts = code(text).filter(|(at, c)| {
+        let before = text[..*at].chars().next_back().unwrap_or(' ');
+        let line = text[..*at].rfind('\n').map_or(0, |newline| newline + 1);
+        c.is_alphabetic() && before.is_whitespace() && text[line..*at].matches('"').count() % 2 == 0
+    });
+    starts.map(|(at, _)| {
+        let length = text[at..].find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(text.len() - at);
+        at..at + length
+    })
+}
+
+/// Whether the mutant gives one diagnostic near its edit; `None` where it still parses.
+fn judge(mutant: &Mutant) -> Option<bool> {
+    let source = SourceFile::new("mutant", mutant.text.as_str());
+    let diagnostics = syntax::parse(&source).diagnostics;
+    let first = diagnostics.iter().find(|diagnostic| diagnostic.is_error())?;
+    let mut places = vec![first.span];
+    places.extend(first.labels.iter().map(|label| label.span));
+    let near = places.iter().any(|span| source.position(span.start).line.abs_diff(mutant.line) <= NEAR);
+    Some(diagnostics.len() == 1 && near)
+}
+
+fn describe(path: &Path, mutant: &Mutant) -> String {
+    let source = SourceFile::new("mutant", mutant.text.as_str());
+    let found = syntax::parse(&source).diagnostics.into_iter().map(|diagnostic| {
+        let place = source.position(diagnostic.span.start);
+        format!("\n      {}:{} {} {}", place.line, place.column, diagnostic.code.name, diagnostic.message)
+    });
+    let line = mutant.text.lines().nth(mutant.line as usize - 1).unwrap_or("");
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    format!("{name}:{} {}: {}{}", mutant.line, mutant.kind, line.trim(), found.collect::<String>())
+}

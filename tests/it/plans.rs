@@ -3,9 +3,8 @@
 //! A line `//! try: planrun …` is a command that succeeds, and its reply is a snapshot. A line
 //! `//! fails with CLASS: planrun …` is one that ends with exit code 1 and an error of that class.
 
+use std::io::BufRead;
 use std::path::PathBuf;
-
-use serde_json::Value as Json;
 
 use crate::support::{Output, planrun, root, words};
 
@@ -30,28 +29,24 @@ fn each_header_is_true() {
         let name = plan.file_name().unwrap().to_string_lossy().into_owned();
         assert!(promises.iter().any(|promise| promise.plan == name), "the header of {name} has no line `//! try: …`");
     }
-    std::thread::scope(|scope| {
-        for promise in &promises {
-            scope.spawn(|| match &promise.class {
-                None => assert_eq!(execute(promise).status, 0, "{}", promise.command),
-                Some(class) => {
-                    let output = execute(promise);
-                    assert_eq!(output.status, 1, "{}: {}", promise.command, output.stderr);
-                    assert_eq!(output.json()["error"]["class"], class.as_str(), "{}", promise.command);
-                }
-            });
-        }
+    let outputs = std::thread::scope(|scope| {
+        let runs = promises.iter().map(|promise| scope.spawn(|| execute(promise))).collect::<Vec<_>>();
+        runs.into_iter().map(|run| run.join().unwrap()).collect::<Vec<_>>()
     });
-}
-
-#[test]
-fn replies_are_what_they_were() {
-    let mut replies = Vec::new();
-    for promise in promises().iter().filter(|promise| promise.class.is_none()) {
-        let reply = serde_json::to_string_pretty(&execute(promise).json()["reply"]).unwrap();
-        replies.push(format!("$ {}\n{reply}", promise.command));
+    let mut told = Vec::new();
+    for (promise, output) in promises.iter().zip(outputs) {
+        let outcome = output.json();
+        let (status, shown) = match &promise.class {
+            None => (0, &outcome["reply"]),
+            Some(class) => {
+                assert_eq!(outcome["error"]["class"], class.as_str(), "{}", promise.command);
+                (1, &outcome["error"]["message"])
+            }
+        };
+        assert_eq!(output.status, status, "{}: {}", promise.command, output.stderr);
+        told.push(format!("$ {}\n{}", promise.command, serde_json::to_string_pretty(shown).unwrap()));
     }
-    insta::assert_snapshot!(replies.join("\n\n"));
+    insta::assert_snapshot!(told.join("\n\n"));
 }
 
 #[test]
@@ -142,5 +137,64 @@ fn promises_are_found() {
     let failing = promises().iter().filter(|promise| promise.class.is_some()).count();
     assert!(plans().len() >= 10 && promises().len() >= 20 && failing >= 5);
     assert_eq!(onboarding().class, None::<String>);
-    assert_ne!(Json::Null, execute(&onboarding()).json()["reply"]);
+}
+
+#[test]
+fn the_embedding_example_runs() {
+    let program = PathBuf::from(env!("CARGO_BIN_EXE_planrun"));
+    let example = program.with_file_name("examples").join(format!("embed{}", std::env::consts::EXE_SUFFIX));
+    if !example.exists() {
+        println!("left out: {} is not built; `cargo build --examples` builds it", example.display());
+        return;
+    }
+    let output = std::process::Command::new(example).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("readings[0].now will try again: the thermometer warms up"), "{text}");
+    assert!(text.ends_with("completed: [\"Oslo: a coat\",\"Lisbon: a shirt\"]\n"), "{text}");
+}
+
+#[test]
+fn without_the_mock_calls_go_where_the_app_files_say() {
+    let mut mock = Mock::start(["--failures", "apply_computer=1"]);
+    let promise = onboarding();
+    let command = promise.command.replace(" --mock", "");
+    let run = |command: &str| {
+        let arguments = words(command).into_iter().skip(1).chain(["--format".to_owned(), "json".to_owned()]);
+        let apps = ["hr", "access", "it", "inventory", "email", "calendar"];
+        let program = planrun(arguments);
+        apps.iter()
+            .fold(program, |program, app| {
+                program.variable(&format!("{}_URL", app.to_uppercase()), format!("{}/{app}", mock.address))
+            })
+            .run()
+    };
+    // `apply_computer` fails once, and the plan does not ask for a retry of that effect.
+    let first = run(&command);
+    assert_eq!((first.status, &first.json()["error"]["class"]), (1, &"tool.failed".into()), "{}", first.stderr);
+    let second = run(&command.replace(" -i department", " -i id=WZ002 -i department"));
+    assert_eq!((second.status, &second.json()["reply"]["card"]), (0, &"CARD-WZ002".into()), "{}", second.stderr);
+    mock.stop();
+}
+
+/// A double of the apps beside the plans, in a process of its own.
+struct Mock {
+    process: std::process::Child,
+    address: String,
+}
+
+impl Mock {
+    fn start<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_planrun"));
+        command.args(["mock", "--apps", "plans/apps", "--bind", "127.0.0.1:0"]).args(arguments).current_dir(root());
+        let mut process =
+            command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::null()).spawn().unwrap();
+        let mut line = String::new();
+        std::io::BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        Self { process, address: line.trim().to_owned() }
+    }
+
+    fn stop(&mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
 }

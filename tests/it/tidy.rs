@@ -203,7 +203,8 @@ fn no_test_file_is_forgotten() {
         } else {
             (folder, stem)
         };
-        let owner = ["main.rs", "mod.rs"].map(|owner| root().join(folder).join(owner));
+        let beside = root().join(folder).with_extension("rs");
+        let owner = [root().join(folder).join("main.rs"), root().join(folder).join("mod.rs"), beside];
         let owner = owner.iter().find_map(|owner| fs::read_to_string(owner).ok()).unwrap_or_default();
         if name != "main" && !owner.contains(&format!("mod {name};\n")) {
             broken.push(format!("{} is no module", file.name));

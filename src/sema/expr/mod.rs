@@ -26,7 +26,7 @@ use crate::types::Type;
 pub use code::{
     Code, Comprehension, Link, LinkOp, MacroKind, MapKey, Matcher, Node, Op, Operator, Piece, Read, ReadKind, StateTest,
 };
-pub use narrow::atoms;
+pub use narrow::{atoms, negated_atoms};
 pub use pattern::CheckedPattern;
 
 /// Checks expressions against the names around them and collects what is wrong.

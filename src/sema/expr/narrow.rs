@@ -19,7 +19,8 @@ pub fn atoms(condition: &ast::Expr) -> Vec<Atom> {
 }
 
 /// What holds where the condition is known to be false.
-pub(super) fn negated_atoms(condition: &ast::Expr) -> Vec<Atom> {
+#[must_use]
+pub fn negated_atoms(condition: &ast::Expr) -> Vec<Atom> {
     let mut atoms = Vec::new();
     collect(condition, true, &mut atoms);
     atoms

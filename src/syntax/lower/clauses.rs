@@ -27,14 +27,16 @@ pub(super) struct Attributes {
 impl Lowering<'_> {
     /// The clauses that come next.
     pub(super) fn clauses(&mut self, parts: &mut Children<'_>) -> Vec<Clause> {
-        let mut clauses: Vec<Clause> = Vec::new();
+        let mut clauses = Vec::new();
+        let mut seen: Vec<(&str, Span)> = Vec::new();
         while let Some(node) = parts.next() {
             let span = trim(self.text, self.span(&node));
             let clause = Clause { span, kind: self.clause(node, span) };
-            let word = clause_word(&clause.kind);
-            let first = clauses.iter().find(|other| word.is_some() && clause_word(&other.kind) == word);
-            if let Some((first, word)) = first.map(|other| other.span).zip(word) {
-                self.repeated_clause(word, span, first);
+            if let Some(word) = clause_word(&clause.kind) {
+                match seen.iter().find(|(other, _)| *other == word) {
+                    Some((_, first)) => self.repeated_clause(word, span, *first),
+                    None => seen.push((word, span)),
+                }
             }
             clauses.push(clause);
         }

@@ -1,6 +1,7 @@
 //! Lowers expressions: precedence over the grammar's flat lists, paths, calls, lists and objects.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry as MapEntry;
 use std::iter::Peekable;
 use std::sync::Arc;
 use std::vec::IntoIter;
@@ -210,16 +211,15 @@ impl Lowering<'_> {
 
     /// The arguments of a `call_arguments` node.
     pub(super) fn arguments(&mut self, node: Node<'_>) -> Vec<Argument> {
-        let mut arguments: Vec<Argument> = Vec::new();
-        let mut seen: HashSet<Arc<str>> = HashSet::new();
+        let mut arguments = Vec::new();
+        let mut seen = SeenNames::default();
         for node in node.into_inner() {
             let span = self.span(&node);
             let mut parts = Children::of(node);
             let name = parts.take(Rule::name).map(|node| name(Some(node)));
             let value = self.next_expression(&mut parts);
-            if let Some(name) = name.as_ref().filter(|name| !seen.insert(name.text.clone())) {
-                let first = arguments.iter().find_map(|argument| argument.name.clone().filter(|n| n.text == name.text));
-                self.given_twice("argument", name, first.as_ref());
+            if let Some((name, first)) = name.as_ref().and_then(|name| Some((name, seen.before(name)?))) {
+                self.given_twice("argument", name, first);
             }
             arguments.push(Argument { span, name, value });
         }
@@ -227,8 +227,8 @@ impl Lowering<'_> {
     }
 
     pub(super) fn entries(&mut self, node: Node<'_>) -> Vec<Entry> {
-        let mut seen: HashSet<Arc<str>> = HashSet::new();
-        let mut entries: Vec<Entry> = Vec::new();
+        let mut seen = SeenNames::default();
+        let mut entries = Vec::new();
         for node in node.into_inner() {
             let span = self.span(&node);
             let mut parts = Children::of(node);
@@ -240,9 +240,9 @@ impl Lowering<'_> {
                 None => EntryKey::Expr(self.next_expression(&mut parts)),
             };
             let value = self.next_expression(&mut parts);
-            if let Some(name) = field_name(&key).filter(|name| !seen.insert(name.text.clone())) {
-                let first = entries.iter().find_map(|entry| field_name(&entry.key).filter(|n| n.text == name.text));
-                self.given_twice("field", &name, first.as_ref());
+            if let Some((name, first)) = field_name(&key).and_then(|name| seen.before(&name).map(|first| (name, first)))
+            {
+                self.given_twice("field", &name, first);
             }
             entries.push(Entry { span, key, value });
         }
@@ -250,14 +250,31 @@ impl Lowering<'_> {
     }
 
     /// Reports a field, argument or key that was written before.
-    pub(super) fn given_twice(&mut self, what: &str, name: &Name, first: Option<&Name>) {
-        let mut diagnostic =
+    pub(super) fn given_twice(&mut self, what: &str, name: &Name, first: Span) {
+        self.diagnostics.push(
             Diagnostic::new(&codes::DUPLICATE_FIELD, name.span, format!("{what} `{}` is given twice", name.text))
-                .help(format!("keep one `{}`", name.text));
-        if let Some(first) = first {
-            diagnostic = diagnostic.label(first.span, "first given here");
+                .label(first, "first given here")
+                .help(format!("keep one `{}`", name.text)),
+        );
+    }
+}
+
+/// The names of one list, with the place where each came first.
+#[derive(Default)]
+pub(super) struct SeenNames {
+    places: HashMap<Arc<str>, Span>,
+}
+
+impl SeenNames {
+    /// Where the name stood before; notes its place where it did not.
+    pub fn before(&mut self, name: &Name) -> Option<Span> {
+        match self.places.entry(name.text.clone()) {
+            MapEntry::Occupied(first) => Some(*first.get()),
+            MapEntry::Vacant(place) => {
+                place.insert(name.span);
+                None
+            }
         }
-        self.diagnostics.push(diagnostic);
     }
 }
 

@@ -14,6 +14,7 @@ mod type_expressions;
 
 use std::sync::Arc;
 
+pub(super) use numbers::spelled as spelled_duration;
 use pest::iterators::{Pair, Pairs};
 
 use super::ast::{Comment, CommentKind, Expr, ExprKind, File, Name};

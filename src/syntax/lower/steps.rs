@@ -1,10 +1,11 @@
 //! Lowers steps: one function for each kind of body.
 
 use super::clauses::Attributes;
+use super::expressions::SeenNames;
 use super::statements::Place;
 use super::{Children, DamageKind, Lowering, Node, missing, name, trim};
 use crate::source::Span;
-use crate::syntax::ast::{Arm, ArmBody, Expr, ExprKind, InputField, Name, Step, StepBody, WaitFor};
+use crate::syntax::ast::{Arm, ArmBody, Expr, ExprKind, InputField, Step, StepBody, WaitFor};
 use crate::syntax::grammar::quiet::Rule;
 
 impl Lowering<'_> {
@@ -109,7 +110,8 @@ impl Lowering<'_> {
     }
 
     fn race(&mut self, mut parts: Children<'_>) -> StepBody {
-        let mut arms: Vec<(Name, ArmBody)> = Vec::new();
+        let mut arms = Vec::new();
+        let mut seen = SeenNames::default();
         let mut sound = true;
         while let Some(node) = parts.next() {
             let place = self.span(&node);
@@ -120,9 +122,8 @@ impl Lowering<'_> {
             }
             let mut arm = Children::of(node);
             let name = name(arm.take(Rule::name));
-            if let Some((first, _)) = arms.iter().find(|(other, _)| other.text == name.text) {
-                let first = first.clone();
-                self.given_twice("arm", &name, Some(&first));
+            if let Some(first) = seen.before(&name) {
+                self.given_twice("arm", &name, first);
             }
             let body = self.arm_body(&mut arm);
             arms.push((name, body));
@@ -165,7 +166,8 @@ impl Lowering<'_> {
         let prompt = self.next_expression(&mut parts);
         let mut attributes = Attributes::default();
         self.attributes(&mut attributes, &mut parts);
-        let mut fields: Vec<InputField> = Vec::new();
+        let mut fields = Vec::new();
+        let mut seen = SeenNames::default();
         while let Some(node) = parts.take(Rule::input_field) {
             let mut field = Children::of(node);
             let name = name(field.take(Rule::name));
@@ -180,9 +182,8 @@ impl Lowering<'_> {
                     self.written_twice(word, place);
                 }
             }
-            if let Some(first) = fields.iter().find(|field| field.name.text == name.text) {
-                let first = first.name.clone();
-                self.given_twice("field", &name, Some(&first));
+            if let Some(first) = seen.before(&name) {
+                self.given_twice("field", &name, first);
             }
             fields.push(InputField { name, ty, default, options });
         }

@@ -1,9 +1,8 @@
 //! Lowers types as written, and parameters.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::expressions::word_literal;
+use super::expressions::{SeenNames, word_literal};
 use super::texts::TextValue;
 use super::{Children, DamageKind, Lowering, Node, name, unquoted};
 use crate::diag::Diagnostic;
@@ -100,17 +99,16 @@ impl Lowering<'_> {
     }
 
     fn field_types(&mut self, node: Node<'_>) -> Vec<FieldType> {
-        let mut fields: Vec<FieldType> = Vec::new();
-        let mut seen: HashSet<Arc<str>> = HashSet::new();
+        let mut fields = Vec::new();
+        let mut seen = SeenNames::default();
         for node in node.into_inner() {
             let span = self.span(&node);
             let mut parts = Children::of(node);
             let name = name(parts.take(Rule::name));
             let optional = parts.take(Rule::optional_mark).is_some();
             let ty = self.next_type(&mut parts);
-            if !seen.insert(name.text.clone()) {
-                let first = fields.iter().find(|field| field.name.text == name.text).map(|field| field.name.clone());
-                self.given_twice("field", &name, first.as_ref());
+            if let Some(first) = seen.before(&name) {
+                self.given_twice("field", &name, first);
             }
             fields.push(FieldType { span, name, optional, ty });
         }
