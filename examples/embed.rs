@@ -73,7 +73,7 @@ impl Files for NoFiles {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let host = Arc::new(RealHost::default());
+    let host = Arc::new(RealHost);
     let mut catalog = Catalog::new(host.clone(), ".".into(), &Arc::new(Permissions::none()));
     catalog.add(signature(), Arc::new(Thermometer { calls: AtomicU32::new(0) }));
 

@@ -11,7 +11,7 @@ use super::settle::End;
 use crate::eval::EvalError;
 use crate::protocol::StepState;
 use crate::sema::{BlockId, Call, Failing, NodeKind, Step, StepKind, Target};
-use crate::types::{Budget, ErrorClass, Transient, Validation, check_value};
+use crate::types::{Budget, ErrorClass, Transient, Validation, check_value, without_absent};
 use crate::value::Value;
 
 impl Dispatcher<'_> {
@@ -314,6 +314,11 @@ impl Dispatcher<'_> {
             let message = format!("the reply does not have the promised type: {mismatch}");
             let error = StepError::new(ErrorClass::Validation(Validation::Expression), message, &"".into());
             self.frames[0].ending = Some(super::frame::Ending::Failed(Arc::new(error)));
+            return;
+        }
+        let told = without_absent(reply, &program.plan.returns);
+        if let Some(reply) = self.frames[0].values.last_mut() {
+            *reply = told;
         }
     }
 }

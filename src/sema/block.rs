@@ -15,6 +15,7 @@ impl PlanChecker<'_> {
     /// Checks statements into the innermost open block.
     pub(super) fn statements(&mut self, statements: &[ast::Statement]) {
         let first = self.diagnostics.len();
+        let around = self.statement;
         let mut ended: Option<&ast::Statement> = None;
         for statement in statements {
             if let Some(end) = ended
@@ -23,12 +24,14 @@ impl PlanChecker<'_> {
                 self.never_reached(end, statement.span);
                 ended = None;
             }
+            self.statement = Some(statement.span);
             self.statement(statement);
             let kind = self.open.last().map_or(BlockKind::Plan, |block| block.kind);
             if ends(statement, kind) {
                 ended = Some(statement);
             }
         }
+        self.statement = around;
         self.mend_order(first, statements);
     }
 
@@ -48,12 +51,6 @@ impl PlanChecker<'_> {
 
     fn statement(&mut self, statement: &ast::Statement) {
         let span = statement.span;
-        let around = self.statement.replace(span);
-        self.one_statement(statement, span);
-        self.statement = around;
-    }
-
-    fn one_statement(&mut self, statement: &ast::Statement, span: Span) {
         match &statement.kind {
             ast::StatementKind::Policy(_) | ast::StatementKind::Allow(_) => self.refuse_late_settings(span),
             ast::StatementKind::Step(step) => self.step(step, span),

@@ -1,5 +1,6 @@
 //! Types of values, what fits into what, and the signatures of tools.
 
+mod absence;
 mod check;
 mod decode;
 mod display;
@@ -15,6 +16,7 @@ mod union;
 
 use std::sync::Arc;
 
+pub use absence::without_absent;
 pub use check::{check_value, type_of};
 pub use decode::{decode, encode};
 pub use effect::Effect;
