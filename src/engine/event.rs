@@ -245,7 +245,8 @@ mod tests {
     fn instants_are_written_as_a_calendar_has_them() {
         let day = 86_400_000_000_000;
         for nanos in (-800_000..2_900_000).step_by(97).map(|days| i128::from(days) * day + 45_296_789_999_999) {
-            let expected = jiff::Timestamp::from_nanosecond(nanos - nanos.rem_euclid(1_000_000)).map(|at| format!("{at:.3}"));
+            let expected =
+                jiff::Timestamp::from_nanosecond(nanos - nanos.rem_euclid(1_000_000)).map(|at| format!("{at:.3}"));
             let expected = expected.unwrap_or_default();
             let written = serde_json::to_value(Timestamp(nanos)).unwrap();
             if expected.len() == 24 {

@@ -201,7 +201,8 @@ impl PlanChecker<'_> {
         if !negated {
             self.contradiction(condition, &facts);
         }
-        let facts = self.names.assume(facts);
+        // What holds anyway makes nothing absent.
+        let facts = self.names.assume(facts.into_iter().filter(|fact| &*fact.text != "true" || fact.negated));
         let atoms = self.open.last_mut().map_or(0, |block| {
             block.guard.push(GuardAtom { condition: node, negated });
             block.guard.len() - 1

@@ -50,7 +50,7 @@ pub trait Files {
 /// Checks one file against the tools that there are.
 #[must_use]
 pub fn check_file(source: &SourceFile, tools: &Tools, files: &dyn Files) -> CheckedFile {
-    Session { tools, files, stack: Vec::new() }.file(source)
+    Session { tools, files, stack: Vec::new(), known: BTreeMap::new(), circles: Vec::new() }.file(source)
 }
 
 /// One walk over a file and those that it uses.
@@ -59,6 +59,10 @@ struct Session<'a> {
     files: &'a dyn Files,
     /// The files being checked, outermost first.
     stack: Vec<String>,
+    /// The files that have been checked: their plans, or how many errors they have.
+    known: BTreeMap<String, Result<Vec<Arc<Plan>>, usize>>,
+    /// The ways in which files lead back to themselves.
+    circles: Vec<Vec<String>>,
 }
 
 impl Session<'_> {
@@ -148,25 +152,48 @@ impl Session<'_> {
             }
         };
         if let Some(start) = self.stack.iter().position(|open| open == other.name()) {
-            let way = self.stack[start..].iter().map(String::as_str).chain([other.name()]);
-            let message = format!("files use each other in a circle: {}", way.collect::<Vec<_>>().join(" → "));
-            let diagnostic = Diagnostic::new(&codes::names::RECURSIVE_PLAN, path.span, message);
-            diagnostics
-                .push(diagnostic.help("a plan may not call itself, not even by way of others; `repeat` iterates"));
+            self.circles.push(self.stack.get(start..).unwrap_or_default().to_vec());
+            diagnostics.extend(self.circle(source, &other, path.span));
             return Namespace::Unresolved;
         }
         if self.stack.len() >= 32 {
             diagnostics.push(unresolved("plan files use each other more than 32 levels deep".to_owned()));
             return Namespace::Unresolved;
         }
-        let checked = self.file(&other);
-        let errors = checked.diagnostics.iter().filter(|diagnostic| diagnostic.is_error()).count();
-        if errors > 0 {
+        let errors = match self.plans(&other) {
+            Ok(plans) => return Namespace::Plans(plans),
+            Err(errors) => errors,
+        };
+        diagnostics.push(self.circle(source, &other, path.span).unwrap_or_else(|| {
             let message = format!("`{}` has {errors} error{}", path.text, if errors == 1 { "" } else { "s" });
-            diagnostics.push(unresolved(message).help(format!("run `planrun check {}`", other.name())));
-            return Namespace::Unresolved;
+            unresolved(message).help(format!("run `planrun check {}`", other.name()))
+        }));
+        Namespace::Unresolved
+    }
+
+    /// The plans of another file, or how many errors it has. Each file is checked once.
+    fn plans(&mut self, other: &SourceFile) -> Result<Vec<Arc<Plan>>, usize> {
+        if let Some(known) = self.known.get(other.name()) {
+            return known.clone();
         }
-        Namespace::Plans(checked.plans)
+        let checked = self.file(other);
+        let errors = checked.diagnostics.iter().filter(|diagnostic| diagnostic.is_error()).count();
+        let result = if errors == 0 { Ok(checked.plans) } else { Err(errors) };
+        self.known.insert(other.name().to_owned(), result.clone());
+        result
+    }
+
+    /// What is said where one file uses another and both are part of a circle.
+    fn circle(&self, source: &SourceFile, other: &SourceFile, span: Span) -> Option<Diagnostic> {
+        let place = |way: &[String], file: &SourceFile| way.iter().position(|name| name == file.name());
+        let (way, start) = self.circles.iter().find_map(|way| {
+            let start = place(way, source)?;
+            (place(way, other)? == (start + 1) % way.len()).then_some((way, start))
+        })?;
+        let names = way.iter().cycle().skip(start).take(way.len() + 1).map(String::as_str).collect::<Vec<_>>();
+        let message = format!("files use each other in a circle: {}", names.join(" → "));
+        let help = "a plan may not call itself, not even by way of others; move what both need into a third file";
+        Some(Diagnostic::new(&codes::names::RECURSIVE_PLAN, span, message).help(help))
     }
 }
 
