@@ -90,17 +90,15 @@ impl Dispatcher<'_> {
         call: &Call,
         signature: &Signature,
     ) -> Result<Value, Arc<StepError>> {
-        let program = self.program(at.0);
-        let path = self.path(&program, at);
         let map = self.argument_map(at.0, call, |name| {
             signature.parameter(name).map(|parameter| (parameter.required, parameter.ty.clone()))
         });
-        let map = map.map_err(|error| Arc::new(StepError::expression(&error, &path)))?;
+        let map = map.map_err(|error| Arc::new(StepError::expression(&error, &self.own_path(at))))?;
         if let Some(fault) = self.contracts.arguments_fault(signature, &map) {
             let class = ErrorClass::Validation(Validation::Arguments);
-            return Err(Arc::new(StepError::new(class, fault, &path)));
+            return Err(Arc::new(StepError::new(class, fault, &self.own_path(at))));
         }
-        Ok(Value::Map(Arc::new(map)))
+        Ok(if map.is_empty() { self.no_arguments.clone() } else { Value::Map(Arc::new(map)) })
     }
 
     /// A null for an argument that may be left out, and does not admit null, leaves it out.

@@ -92,7 +92,7 @@ impl Dispatcher<'_> {
             arguments,
             execution: 0,
             attempt: 0,
-            cancel: CancellationToken::new(),
+            cancel: self.spare_token.take().unwrap_or_default(),
         };
         self.attempt(program, at, step, &signature, leaf);
     }
@@ -120,11 +120,11 @@ impl Dispatcher<'_> {
         record.attempts += 1;
         let attempts = record.attempts;
         let path = self.path(program, at);
-        let tool = signature.path();
-        self.emit(EventKind::StepRunning { path: &path, tool: &tool, attempt: attempts });
+        let called = self.called(scope, signature);
+        self.emit(EventKind::StepRunning { path: &path, tool: &called.path, attempt: attempts });
         let key: Arc<str> = if leaf.effect == Effect::Pure {
             // Nothing remembers a pure call, so nothing needs to tell two of them apart.
-            "".into()
+            Arc::default()
         } else {
             idempotency_key(&self.context.run_id, &path, leaf.execution).into()
         };
@@ -134,14 +134,16 @@ impl Dispatcher<'_> {
             idempotency_key: key,
             cancel: leaf.cancel.clone(),
         };
-        let tools = self.scopes[scope].tools.clone();
-        let Some(found) = tools.tool(&signature.namespace, &signature.name) else {
-            let message = format!("nothing tells where `{tool}` is; name its app file in `planrun.yaml`");
+        let Some(transport) = called.transport else {
+            let message = format!("nothing tells where `{}` is; name its app file in `planrun.yaml`", called.path);
             let error = CallError { class: ErrorClass::Internal, message, sent: Sent::No, retry_after: None };
             return self.attempt_ended(program, at, step, signature, leaf, Err(error));
         };
-        match found.transport.call(request) {
-            Reply::Now(outcome) => self.attempt_ended(program, at, step, signature, leaf, outcome),
+        match transport.call(request) {
+            Reply::Now(outcome) => {
+                self.spare_token = Some(leaf.cancel.clone());
+                self.attempt_ended(program, at, step, signature, leaf, outcome);
+            }
             Reply::Later(answer) => {
                 let limit = self.timeout(at.0, step);
                 self.spawn(at, leaf.number, leaf.cancel.clone(), limit, answer);
@@ -199,18 +201,19 @@ impl Dispatcher<'_> {
         let scope = self.frames[at.0].scope;
         self.give_slot(scope);
         let max_result = self.scopes[scope].policy.max_result;
-        let path = self.path(program, at);
         let attempts = self.record(at.0, at.1).attempts;
         match outcome {
             Ok(answer) => match self.contracts.result(signature, answer, max_result) {
                 Ok(value) => self.answered(program, at, step, leaf, value),
                 Err(fault) => {
+                    let path = self.path(program, at);
                     let mut error = StepError::new(ErrorClass::Validation(Validation::Result), fault, &path);
                     (error.attempt, error.sent) = (attempts, Sent::Answered);
                     self.step_failed(at, Arc::new(error));
                 }
             },
             Err(error) => {
+                let path = self.path(program, at);
                 let error = Arc::new(StepError::attempt(error, leaf.effect, &path, attempts));
                 self.attempt_failed(at, step, leaf, error);
             }
@@ -325,13 +328,8 @@ impl Dispatcher<'_> {
 
     /// Takes a slot of a plan instance and of those that called it; false where one of them has none left.
     fn take_slot(&mut self, scope: usize) -> bool {
-        let mut inner = Some(scope);
-        while let Some(scope) = inner {
-            let scope = &self.scopes[scope];
-            if scope.in_use >= scope.policy.concurrency {
-                return false;
-            }
-            inner = scope.outer;
+        if !self.has_slot(scope) {
+            return false;
         }
         let mut inner = Some(scope);
         while let Some(scope) = inner {
@@ -341,14 +339,29 @@ impl Dispatcher<'_> {
         true
     }
 
-    /// Gives a slot back and lets the first call that waits for one try again.
+    fn has_slot(&self, scope: usize) -> bool {
+        let mut inner = Some(scope);
+        while let Some(scope) = inner {
+            let scope = &self.scopes[scope];
+            if scope.in_use >= scope.policy.concurrency {
+                return false;
+            }
+            inner = scope.outer;
+        }
+        true
+    }
+
+    /// Gives a slot back and lets the first call that can use it try again.
     fn give_slot(&mut self, scope: usize) {
         let mut inner = Some(scope);
         while let Some(scope) = inner {
             self.scopes[scope].in_use = self.scopes[scope].in_use.saturating_sub(1);
             inner = self.scopes[scope].outer;
         }
-        let Some(at) = self.queued.pop_first() else { return };
+        // One whose own plan has no slot left would take this one's place and leave the slot unused.
+        let next = self.queued.iter().copied().find(|at| self.has_slot(self.frames[at.0].scope));
+        let Some(at) = next else { return };
+        self.queued.remove(&at);
         if let Some(leaf) = self.leaves.get(&at) {
             // Between two attempts: it goes on where it was.
             let number = leaf.number;

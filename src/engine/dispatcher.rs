@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use super::arguments::Contracts;
 use super::attempt::{Leaf, Message};
@@ -23,8 +24,8 @@ use crate::graph::BlockGraph;
 use crate::protocol::{RunState, StepState};
 use crate::sema::expr::Code;
 use crate::sema::{Block, BlockId, Node};
-use crate::tools::{Catalog, Permissions};
-use crate::types::{Budget, Denied, ErrorClass};
+use crate::tools::{Catalog, Permissions, Transport};
+use crate::types::{Budget, Denied, ErrorClass, Signature};
 use crate::value::Value;
 
 /// How many ready nodes are taken before timers, answers and the stop are looked at.
@@ -53,6 +54,10 @@ pub(super) struct Dispatcher<'a> {
     pub compounds: BTreeMap<NodeRef, Compound>,
     pub timers: BinaryHeap<Reverse<(Instant, u64, Timer)>>,
     pub contracts: Contracts,
+    /// What calls without arguments share.
+    pub no_arguments: Value,
+    /// The token of an attempt that answered at once: nobody has kept it, so it serves the next one.
+    pub spare_token: Option<CancellationToken>,
     pub sender: mpsc::UnboundedSender<Message>,
     inbox: mpsc::UnboundedReceiver<Message>,
     pub calls: u64,
@@ -71,11 +76,22 @@ pub(super) struct Scope {
     pub policy: Effective,
     /// The tools, reaching what this plan may reach.
     pub tools: Arc<Catalog>,
+    /// Those that have been called, by the address of the signature that the plan holds.
+    pub called: BTreeMap<usize, Called>,
     pub permissions: Arc<Permissions>,
     /// The plan instance that called it.
     pub outer: Option<usize>,
     /// Attempts in flight.
     pub in_use: u32,
+}
+
+/// A tool that a plan instance has called.
+#[derive(Clone)]
+pub(super) struct Called {
+    /// Its dotted name.
+    pub path: Arc<str>,
+    /// `None` where nothing tells where it is.
+    pub transport: Option<Arc<dyn Transport>>,
 }
 
 /// What a timer is for. The number tells a timer of an earlier phase from one that counts.
@@ -105,6 +121,8 @@ impl<'a> Dispatcher<'a> {
             compounds: BTreeMap::new(),
             timers: BinaryHeap::new(),
             contracts: Contracts::default(),
+            no_arguments: Value::Map(Arc::default()),
+            spare_token: None,
             sender,
             inbox,
             calls: 0,
@@ -204,7 +222,7 @@ impl<'a> Dispatcher<'a> {
             None => Arc::new(self.context.tools.with_permissions(&permissions)),
         };
         let policy = Effective::new(&plan.policy, &self.context.defaults);
-        self.scopes.push(Scope { program: program.clone(), policy, tools, permissions, outer, in_use: 0 });
+        self.scopes.push(Scope { program: program.clone(), policy, tools, permissions, outer, in_use: 0, called: BTreeMap::new() });
         match refused {
             Some(error) => Err(StepError::new(ErrorClass::Denied(Denied::Policy), error.to_string(), &"".into())),
             None => Ok(self.scopes.len() - 1),
@@ -344,6 +362,22 @@ impl<'a> Dispatcher<'a> {
             Some(name) => frame.path_of(name),
             None => frame.path.clone(),
         }
+    }
+
+    /// The path of a node, for the rare error.
+    pub(super) fn own_path(&self, at: NodeRef) -> Arc<str> {
+        self.path(&self.program(at.0), at)
+    }
+
+    /// The tool behind a signature, looked up once for each plan instance.
+    pub(super) fn called(&mut self, scope: usize, signature: &Arc<Signature>) -> Called {
+        let scope = &mut self.scopes[scope];
+        // The plan holds the signature as long as the scope lives, so no other one gets its address.
+        let called = scope.called.entry(Arc::as_ptr(signature).addr()).or_insert_with(|| {
+            let found = scope.tools.tool(&signature.namespace, &signature.name);
+            Called { path: signature.path().into(), transport: found.map(|tool| tool.transport.clone()) }
+        });
+        called.clone()
     }
 
     /// Evaluates an expression in a frame.

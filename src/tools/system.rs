@@ -106,8 +106,10 @@ fn failure(arguments: &Value) -> CallError {
 
 fn sleep(request: Request) -> Reply {
     let length = request.arguments.get("duration").and_then(Value::as_duration).map_or(Duration::ZERO, length);
+    // The pause begins with the call, not when the runtime first looks at it.
+    let pause = tokio::time::sleep(length);
     Reply::Later(Box::pin(async move {
-        let slept = request.cancel.run_until_cancelled(tokio::time::sleep(length)).await;
+        let slept = request.cancel.run_until_cancelled(pause).await;
         let stopped = || {
             let message = "the wait was stopped".to_owned();
             CallError { class: ErrorClass::Cancelled, message, sent: Sent::No, retry_after: None }
