@@ -48,7 +48,7 @@ pub trait Files {
 /// Checks one file against the tools that there are.
 #[must_use]
 pub fn check_file(source: &SourceFile, tools: &Tools, files: &dyn Files) -> CheckedFile {
-    Session { tools, files, stack: Vec::new() }.file(source)
+    Session { tools, files, stack: Vec::new(), known: BTreeMap::new(), circle: None }.file(source)
 }
 
 /// One walk over a file and those that it uses.
@@ -57,6 +57,10 @@ struct Session<'a> {
     files: &'a dyn Files,
     /// The files being checked, outermost first.
     stack: Vec<String>,
+    /// Files that have been checked, each once however many use it: their plans and the number of their errors.
+    known: BTreeMap<String, (Vec<Arc<Plan>>, usize)>,
+    /// A circle of files that was met: where it begins in the stack, and its message for every file in it.
+    circle: Option<(usize, String)>,
 }
 
 impl Session<'_> {
@@ -141,24 +145,49 @@ impl Session<'_> {
         if let Some(start) = self.stack.iter().position(|open| open == other.name()) {
             let way = self.stack[start..].iter().map(String::as_str).chain([other.name()]);
             let message = format!("files use each other in a circle: {}", way.collect::<Vec<_>>().join(" → "));
-            let diagnostic = Diagnostic::new(&codes::names::RECURSIVE_PLAN, path.span, message);
-            diagnostics
-                .push(diagnostic.help("a plan may not call itself, not even by way of others; `repeat` iterates"));
+            diagnostics.push(recursive(&message, path.span));
+            self.circle = Some((start, message));
             return Namespace::Unresolved;
         }
         if self.stack.len() >= 32 {
             diagnostics.push(unresolved("plan files use each other more than 32 levels deep".to_owned()));
             return Namespace::Unresolved;
         }
-        let checked = self.file(&other);
-        let errors = checked.diagnostics.iter().filter(|diagnostic| diagnostic.is_error()).count();
+        let outside = self.circle.take();
+        let (plans, errors) = self.plans_of(&other);
+        let inside = self.circle.take();
+        let here = self.stack.len() - 1;
+        self.circle = inside.clone().filter(|(start, _)| *start < here).or(outside);
+        if let Some((_, message)) = inside.filter(|(start, _)| *start <= here) {
+            diagnostics.push(recursive(&message, path.span));
+            return Namespace::Unresolved;
+        }
         if errors > 0 {
             let message = format!("`{}` has {errors} error{}", path.text, if errors == 1 { "" } else { "s" });
             diagnostics.push(unresolved(message).help(format!("run `planrun check {}`", other.name())));
             return Namespace::Unresolved;
         }
-        Namespace::Plans(checked.plans)
+        Namespace::Plans(plans)
     }
+
+    /// The plans of another file, and the number of its errors.
+    fn plans_of(&mut self, other: &SourceFile) -> (Vec<Arc<Plan>>, usize) {
+        if let Some(known) = self.known.get(other.name()) {
+            return known.clone();
+        }
+        let checked = self.file(other);
+        let errors = checked.diagnostics.iter().filter(|diagnostic| diagnostic.is_error()).count();
+        // What comes of a file within a circle depends on where the circle was entered.
+        if self.circle.is_none() {
+            self.known.insert(other.name().to_owned(), (checked.plans.clone(), errors));
+        }
+        (checked.plans, errors)
+    }
+}
+
+fn recursive(message: &str, span: Span) -> Diagnostic {
+    Diagnostic::new(&codes::names::RECURSIVE_PLAN, span, message)
+        .help("a plan may not call itself, not even by way of others; `repeat` iterates")
 }
 
 impl Tools {
