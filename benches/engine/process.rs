@@ -17,7 +17,11 @@ pub struct Programs {
 pub fn prepare() -> Result<Programs, String> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cold-start");
     std::fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
-    let plan = write(&folder, "one.plan", "use sys\n\nplan one() {\n    step a = sys.echo(value: \"hello\")\n    reply a\n}\n")?;
+    let plan = write(
+        &folder,
+        "one.plan",
+        "use sys\n\nplan one() {\n    step a = sys.echo(value: \"hello\")\n    reply a\n}\n",
+    )?;
     let source = write(&folder, "hello.rs", "fn main() {\n    println!(\"hello\");\n}\n")?;
     let built = folder.join("hello");
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());

@@ -1,7 +1,7 @@
 //! `planrun run`: check, then run, and tell what came of it.
 
 use std::collections::BTreeMap;
-use std::io::{self, IsTerminal, Read, Write};
+use std::io::{self, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -17,7 +17,8 @@ use crate::engine::{self, Context, Defaults, Event, EventKind, Observer, Outcome
 use crate::mock::{MockOptions, MockServer};
 use crate::protocol::RunState;
 use crate::sema::{Plan, PlanParameter};
-use crate::types::{Literal, Type, decode};
+use crate::tools::Sent;
+use crate::types::{ErrorClass, Literal, Transient, Type, decode};
 use crate::value::Value;
 
 /// The largest input document, in bytes.
@@ -136,13 +137,7 @@ impl Observer for Listener {
             Self::Nobody => {}
             Self::Programs(writer) => {
                 // A reader that has gone away does not stop the run.
-                if serde_json::to_writer(&mut *writer, event).is_ok() {
-                    let _ = writer.write_all(b"\n");
-                    if !io::stdout().is_terminal() && !matches!(event.kind, EventKind::StepWaiting { .. }) {
-                        return;
-                    }
-                    let _ = writer.flush();
-                }
+                let _ = serde_json::to_writer(&mut *writer, event).map(|()| writer.write_all(b"\n"));
             }
             Self::People(progress) => match &event.kind {
                 EventKind::StepRunning { path, tool, .. } => progress.started(path, tool),
@@ -157,6 +152,12 @@ impl Observer for Listener {
                 | EventKind::StepWaiting { .. }
                 | EventKind::RunSettled { .. } => {}
             },
+        }
+    }
+
+    fn idle(&mut self) {
+        if let Self::Programs(writer) = self {
+            let _ = writer.flush();
         }
     }
 }
@@ -265,6 +266,10 @@ fn print(outcome: &Outcome, arguments: &RunArguments, terminal: Terminal) -> Res
             }
         }
     }
+    if outcome.error.as_deref().is_some_and(is_out_of_reach) {
+        terminal.say("check that the service runs and its address is right, or try the plan with `--mock`");
+        return Ok(Exit::Environment);
+    }
     Ok(match outcome.state {
         RunState::Completed => Exit::Fine,
         RunState::Cancelled => Exit::Interrupted,
@@ -295,6 +300,15 @@ fn shown(outcome: &Outcome, output: RunOutput) -> String {
         }
     };
     format!("{}\n", serde_json::to_string_pretty(&value).unwrap_or_default())
+}
+
+/// Whether the run failed because the other side could not be reached at all: nothing was sent.
+fn is_out_of_reach(error: &StepError) -> bool {
+    let mut first = error;
+    while let Some(cause) = &first.cause {
+        first = cause;
+    }
+    first.class == ErrorClass::Transient(Transient::Network) && first.sent == Sent::No
 }
 
 /// The failure, and what is behind it, a line each.

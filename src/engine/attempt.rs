@@ -317,6 +317,8 @@ impl Dispatcher<'_> {
         let own = step.timeout.as_ref().map(|timeout| self.evaluate(frame, timeout));
         match own {
             Some(Ok(Value::Duration(nanos))) => Duration::from_nanos(u64::try_from(nanos).unwrap_or(0)),
+            // A pure call bounds itself, as `sys.sleep` does; only a lost answer needs a bound from outside.
+            _ if step.effect == Effect::Pure => super::clock::FARTHEST,
             _ => self.scopes[self.frames[frame].scope].policy.timeout,
         }
     }

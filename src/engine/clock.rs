@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// The farthest that a timer is set; a longer wait is one that nobody sees the end of.
-const FARTHEST: Duration = Duration::from_hours(24 * 365 * 30);
+pub(super) const FARTHEST: Duration = Duration::from_hours(24 * 365 * 30);
 
 /// Now, by the clock of timers.
 pub(super) fn now() -> Instant {

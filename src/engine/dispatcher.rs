@@ -136,6 +136,7 @@ impl<'a> Dispatcher<'a> {
                 self.stuck();
                 continue;
             }
+            self.context.observer.idle();
             tokio::select! {
                 biased;
                 () = cancel.cancelled(), if !self.stopped => self.stop(),

@@ -61,6 +61,9 @@ pub enum EventKind<'a> {
 /// Who listens. Called by the dispatcher between two changes, so it must not block.
 pub trait Observer: Send {
     fn observe(&mut self, event: &Event<'_>);
+
+    /// Nothing more happens until something outside does: the moment to pass on what was kept back.
+    fn idle(&mut self) {}
 }
 
 /// Nobody listens.
@@ -95,9 +98,9 @@ struct Line<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     attempt: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    wait_ms: Option<u128>,
+    wait_ms: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    duration_ms: Option<u128>,
+    duration_ms: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     recovered: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -154,12 +157,12 @@ impl Event<'_> {
                 line.tool = (!tool.is_empty()).then_some(tool);
             }
             EventKind::StepWaiting { path, attempt, wait, error } => {
-                (line.path, line.attempt, line.wait_ms) = (Some(path), Some(attempt), Some(wait.as_millis()));
+                (line.path, line.attempt, line.wait_ms) = (Some(path), Some(attempt), Some(millis(wait)));
                 line.error = error.map(StepError::to_value);
             }
             EventKind::StepSettled { path, state, attempts, duration, recovered, reason, error } => {
                 (line.path, line.status, line.reason) = (Some(path), Some(state.name()), reason);
-                (line.attempt, line.duration_ms) = (Some(attempts), Some(duration.as_millis()));
+                (line.attempt, line.duration_ms) = (Some(attempts), Some(millis(duration)));
                 line.recovered = recovered.then_some(true);
                 line.error = error.map(StepError::to_value);
             }
@@ -177,9 +180,48 @@ pub(super) struct Timestamp(pub i128);
 
 impl Serialize for Timestamp {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let instant = jiff::Timestamp::from_nanosecond(self.0).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
-        serializer.collect_str(&format_args!("{instant:.3}"))
+        // Two of these are written for every step, so they are not left to a general formatter.
+        let millis = i64::try_from(self.0.div_euclid(1_000_000)).unwrap_or(0);
+        let mut text = *b"0000-00-00T00:00:00.000Z";
+        let (days, of_day) = (millis.div_euclid(86_400_000), millis.rem_euclid(86_400_000));
+        let (year, month, day) = civil(days);
+        if !(0..=9999).contains(&year) {
+            return jiff::Timestamp::UNIX_EPOCH.serialize(serializer);
+        }
+        let parts = [
+            (0, 4, year),
+            (5, 2, month),
+            (8, 2, day),
+            (11, 2, of_day / 3_600_000),
+            (14, 2, of_day / 60_000 % 60),
+            (17, 2, of_day / 1000 % 60),
+            (20, 3, of_day % 1000),
+        ];
+        for (start, digits, mut number) in parts {
+            for place in text.iter_mut().skip(start).take(digits).rev() {
+                *place += u8::try_from(number % 10).unwrap_or(0);
+                number /= 10;
+            }
+        }
+        serializer.serialize_str(std::str::from_utf8(&text).unwrap_or_default())
     }
+}
+
+/// Year, month and day of a day since 1970-01-01, in the proleptic Gregorian calendar.
+fn civil(days: i64) -> (i64, i64, i64) {
+    // Years begin in March here, so that the leap day is the last one; 400 of them have 146,097 days.
+    let since = days + 719_468;
+    let (era, of_era) = (since.div_euclid(146_097), since.rem_euclid(146_097));
+    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    (year + era * 400 + i64::from(month <= 2), month, day)
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// A length of time as a person would say it: `250ms`, `3s`, `2m`.
@@ -192,5 +234,25 @@ pub fn short_duration(duration: Duration) -> String {
         1000..60_000 => format!("{:.1}s", duration.as_secs_f64()),
         _ if millis.is_multiple_of(60_000) => format!("{}m", millis / 60_000),
         _ => format!("{}m{}s", millis / 60_000, millis % 60_000 / 1000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instants_are_written_as_a_calendar_has_them() {
+        let day = 86_400_000_000_000;
+        for nanos in (-800_000..2_900_000).step_by(97).map(|days| i128::from(days) * day + 45_296_789_999_999) {
+            let expected = jiff::Timestamp::from_nanosecond(nanos - nanos.rem_euclid(1_000_000)).map(|at| format!("{at:.3}"));
+            let expected = expected.unwrap_or_default();
+            let written = serde_json::to_value(Timestamp(nanos)).unwrap();
+            if expected.len() == 24 {
+                assert_eq!(written, expected);
+            } else {
+                assert!(written.is_string());
+            }
+        }
     }
 }

@@ -197,6 +197,14 @@ impl Frame {
         &mut self.nodes[node as usize]
     }
 
+    /// Takes out a node that waited for everything, or for every decision, above it, and need not wait any more.
+    pub(super) fn unbarred(&mut self) -> Option<u32> {
+        if self.barred.first().is_some_and(|node| *node <= self.settled) {
+            return self.barred.pop_first();
+        }
+        self.undecided.first().is_some_and(|node| *node <= self.decided).then(|| self.undecided.pop_first())?
+    }
+
     /// The path of a step of this frame.
     pub(super) fn path_of(&self, name: &Arc<str>) -> Arc<str> {
         if self.path.is_empty() { name.clone() } else { format!("{}.{name}", self.path).into() }

@@ -53,7 +53,7 @@ impl Dispatcher<'_> {
     /// Hands out what waits for nothing.
     pub(super) fn start_frame(&mut self, frame: FrameId) {
         let program = self.program(frame);
-        self.advance(frame);
+        self.advance(&program, frame);
         let count = self.frames[frame].nodes.len();
         for node in 0..u32::try_from(count).unwrap_or(u32::MAX) {
             let state = self.frames[frame].nodes[node as usize];
@@ -95,7 +95,7 @@ impl Dispatcher<'_> {
             self.release(&program, (frame, reader), edge, available);
         }
         if !is_join {
-            self.advance(frame);
+            self.advance(&program, frame);
             if self.frames[frame].unsettled == 0 {
                 self.report_end(frame);
             }
@@ -199,7 +199,7 @@ impl Dispatcher<'_> {
         if holds && !failed && returns && !in_repeat && !entry.flags.has(Flags::GUARD_UPSTREAM) {
             entry.flags.set(Flags::DECIDED);
             self.return_early(frame, node);
-            self.advance(frame);
+            self.advance(program, frame);
         }
         self.offer(program, at);
     }
@@ -237,10 +237,9 @@ impl Dispatcher<'_> {
     }
 
     /// Moves the marks below which everything has settled, or been decided, and lets through what waited for them.
-    pub(super) fn advance(&mut self, frame: FrameId) {
-        let program = self.program(frame);
-        let count = u32::try_from(self.graph(&program, frame).nodes).unwrap_or(u32::MAX);
-        let block = self.block(&program, frame);
+    pub(super) fn advance(&mut self, program: &Program, frame: FrameId) {
+        let count = u32::try_from(self.graph(program, frame).nodes).unwrap_or(u32::MAX);
+        let block = self.block(program, frame);
         let state = &mut self.frames[frame];
         while state.settled < count && state.nodes[state.settled as usize].state.is_settled() {
             state.settled += 1;
@@ -252,11 +251,8 @@ impl Dispatcher<'_> {
             }
             state.decided += 1;
         }
-        let (settled, decided) = (state.settled, state.decided);
-        let barred = split_up_to(&mut state.barred, settled);
-        let undecided = split_up_to(&mut state.undecided, decided);
-        for node in barred.into_iter().chain(undecided) {
-            self.offer(&program, (frame, node));
+        while let Some(node) = self.frames[frame].unbarred() {
+            self.offer(program, (frame, node));
         }
     }
 
@@ -299,7 +295,7 @@ impl Dispatcher<'_> {
         for (reader, edge) in graph.readers(node) {
             self.release(&program, (frame, reader), edge, true);
         }
-        self.advance(frame);
+        self.advance(&program, frame);
         if self.frames[frame].unsettled == 0 {
             self.report_end(frame);
         }
@@ -336,13 +332,4 @@ fn decides(node: &crate::sema::Node) -> bool {
 
 fn settled_state(error: &StepError) -> StepState {
     if error.class == crate::types::ErrorClass::UnknownOutcome { StepState::Unknown } else { StepState::Failed }
-}
-
-/// Takes out of a set what is at most `limit`.
-fn split_up_to(set: &mut std::collections::BTreeSet<u32>, limit: u32) -> std::collections::BTreeSet<u32> {
-    if set.first().is_none_or(|first| *first > limit) {
-        return std::collections::BTreeSet::new();
-    }
-    let rest = set.split_off(&(limit + 1));
-    std::mem::replace(set, rest)
 }

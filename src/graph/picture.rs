@@ -10,17 +10,18 @@ use crate::sema::{Block, BlockId, Call, Node, NodeKind, Plan, Step, StepKind, Ta
 #[must_use]
 pub fn drawing(plan: &Plan, graph: &Graph) -> Drawing {
     let mut drawing = Drawing { plan: plan.name.to_string(), ..Drawing::default() };
+    let numbers = numbers(plan);
     // Blocks with the path before their steps, in source order.
     let mut open = vec![(BlockId(0), String::new())];
     while let Some((id, path)) = open.pop() {
-        let block = plan.block(id);
-        for (index, node) in block.nodes.iter().enumerate() {
-            draw_node(block, index, node, &path, &mut drawing);
+        let block = Placed { block: plan.block(id), path, first: numbers[id.0 as usize] };
+        for (index, node) in block.nodes().iter().enumerate() {
+            draw_node(&block, index, node, &mut drawing);
         }
-        draw_edges(block, &graph.blocks[id.0 as usize], &path, &mut drawing);
+        draw_edges(&block, &graph.blocks[id.0 as usize], &mut drawing);
         let mut inner = Vec::new();
-        for (index, node) in block.nodes.iter().enumerate() {
-            let own = name(block, index, &path);
+        for (index, node) in block.nodes().iter().enumerate() {
+            let own = block.name(index);
             node.inner(&mut |id| {
                 let label = plan.block(id).label.as_ref();
                 inner.push((id, label.map_or_else(|| own.clone(), |label| format!("{own}.{label}"))));
@@ -31,8 +32,43 @@ pub fn drawing(plan: &Plan, graph: &Graph) -> Drawing {
     drawing
 }
 
-fn draw_node(block: &Block, index: usize, node: &Node, path: &str, drawing: &mut Drawing) {
-    let id = name(block, index, path);
+/// A block where it stands.
+struct Placed<'a> {
+    block: &'a Block,
+    /// What stands before the names of its statements.
+    path: String,
+    /// The number of its first statement in the plan.
+    first: usize,
+}
+
+impl<'a> Placed<'a> {
+    fn nodes(&self) -> &'a [Node] {
+        &self.block.nodes
+    }
+
+    /// The path of a statement. Those without a name have a number: arms of one step share their path.
+    fn name(&self, index: usize) -> String {
+        let own = match &self.block.nodes[index].name {
+            Some(name) => name.to_string(),
+            None => format!("#{}", self.first + index),
+        };
+        if self.path.is_empty() { own } else { format!("{}.{own}", self.path) }
+    }
+}
+
+/// How many statements stand in the blocks before each.
+fn numbers(plan: &Plan) -> Vec<usize> {
+    let counts = plan.blocks.iter().map(|block| block.nodes.len());
+    let count = |before: &mut usize, count| {
+        let first = *before;
+        *before += count;
+        Some(first)
+    };
+    counts.scan(0, count).collect()
+}
+
+fn draw_node(block: &Placed<'_>, index: usize, node: &Node, drawing: &mut Drawing) {
+    let id = block.name(index);
     let (kind, label) = match &node.kind {
         NodeKind::Condition(_) => return,
         NodeKind::Step(step) => (shape(step), label(&id, step)),
@@ -44,13 +80,13 @@ fn draw_node(block: &Block, index: usize, node: &Node, path: &str, drawing: &mut
         NodeKind::Next(_) => (Shape::Yield, "next".to_owned()),
         NodeKind::NotYet(what) => (Shape::Task, what.trim_matches('`').to_owned()),
     };
-    let group = (!path.is_empty()).then(|| path.to_owned());
+    let group = (!block.path.is_empty()).then(|| block.path.clone());
     drawing.nodes.push(DrawnNode { id, label, kind, group });
 }
 
-fn draw_edges(block: &Block, graph: &super::BlockGraph, path: &str, drawing: &mut Drawing) {
+fn draw_edges(block: &Placed<'_>, graph: &super::BlockGraph, drawing: &mut Drawing) {
     for target in 0..graph.nodes {
-        if matches!(block.nodes[target].kind, NodeKind::Condition(_)) {
+        if matches!(block.nodes()[target].kind, NodeKind::Condition(_)) {
             continue;
         }
         let mut drawn = Vec::new();
@@ -62,7 +98,7 @@ fn draw_edges(block: &Block, graph: &super::BlockGraph, path: &str, drawing: &mu
             for edge in edges {
                 let source = edge.source().index();
                 let kind = through.unwrap_or_else(|| kind(*edge.weight()));
-                let hidden = source >= graph.nodes || matches!(block.nodes[source].kind, NodeKind::Condition(_));
+                let hidden = source >= graph.nodes || matches!(block.nodes()[source].kind, NodeKind::Condition(_));
                 if hidden {
                     above.push((source, Some(kind)));
                 } else if !drawn.contains(&(source, kind)) {
@@ -71,11 +107,11 @@ fn draw_edges(block: &Block, graph: &super::BlockGraph, path: &str, drawing: &mu
             }
         }
         if drawn.is_empty() && graph.vertex(super::narrow(target)) == Vertex::Everything {
-            drawn.extend(ends_above(block, graph, target).map(|source| (source, EdgeKind::Order)));
+            drawn.extend(ends_above(block.block, graph, target).map(|source| (source, EdgeKind::Order)));
         }
         drawn.sort_unstable_by_key(|(source, kind)| (*source, *kind as u8));
         for (source, kind) in drawn {
-            drawing.edges.push(DrawnEdge { from: name(block, source, path), to: name(block, target, path), kind });
+            drawing.edges.push(DrawnEdge { from: block.name(source), to: block.name(target), kind });
         }
     }
 }
@@ -96,16 +132,6 @@ const fn kind(edge: Edge) -> EdgeKind {
         Edge::Effect | Edge::Settle => EdgeKind::Order,
         Edge::Listener => EdgeKind::Listener,
     }
-}
-
-/// The path of a statement; those without a name are numbered within their block.
-fn name(block: &Block, index: usize, path: &str) -> String {
-    let node = &block.nodes[index];
-    let own = match &node.name {
-        Some(name) => name.to_string(),
-        None => format!("#{index}"),
-    };
-    if path.is_empty() { own } else { format!("{path}.{own}") }
 }
 
 fn shape(step: &Step) -> Shape {

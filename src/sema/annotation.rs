@@ -69,6 +69,11 @@ impl NamedTypes {
         resolver.resolve(annotation)
     }
 
+    /// Where the type with this name is written.
+    pub(super) fn place(&self, name: &str) -> Option<Span> {
+        self.types.get(name).map(|named| named.span)
+    }
+
     /// Types that no annotation of the file names.
     pub(super) fn unused(&self) -> impl Iterator<Item = (&str, Span)> {
         self.types.iter().filter(|(_, named)| !named.used).map(|(name, named)| (&**name, named.span))

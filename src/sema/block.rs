@@ -14,40 +14,50 @@ use crate::types::{ErrorClass, Type};
 impl PlanChecker<'_> {
     /// Checks statements into the innermost open block.
     pub(super) fn statements(&mut self, statements: &[ast::Statement]) {
-        let mut ended: Option<Span> = None;
+        let first = self.diagnostics.len();
+        let around = self.statement;
+        let mut ended: Option<&ast::Statement> = None;
         for statement in statements {
             if let Some(end) = ended
                 && !matches!(statement.kind, ast::StatementKind::Error | ast::StatementKind::Next(_))
             {
-                let diagnostic = Diagnostic::new(&codes::order::AFTER_REPLY, statement.span, "this can never run")
-                    .label(end, "everything ends here")
-                    .help("move it above, or put the end under a condition with `when`");
-                self.diagnostics.push(diagnostic);
+                self.never_reached(end, statement.span);
                 ended = None;
             }
+            self.statement = Some(statement.span);
             self.statement(statement);
             let kind = self.open.last().map_or(BlockKind::Plan, |block| block.kind);
-            if ends(statement, kind) && !matches!(statement.kind, ast::StatementKind::If { .. }) {
-                ended = Some(statement.span);
+            if ends(statement, kind) {
+                ended = Some(statement);
             }
         }
+        self.statement = around;
+        self.mend_order(first, statements);
+    }
+
+    /// A statement below one that ends everything.
+    fn never_reached(&mut self, end: &ast::Statement, span: Span) {
+        let diagnostic = if matches!(end.kind, ast::StatementKind::If { .. }) {
+            Diagnostic::new(&codes::order::UNREACHABLE_STEP, span, "this can never run: every way to it has ended")
+                .label(end.span, "each branch of this ends everything")
+                .help("move it above, or let one branch go on")
+        } else {
+            Diagnostic::new(&codes::order::AFTER_REPLY, span, "this can never run")
+                .label(end.span, "everything ends here")
+                .help("move it above, or put the end under a condition with `when`")
+        };
+        self.diagnostics.push(diagnostic);
     }
 
     fn statement(&mut self, statement: &ast::Statement) {
         let span = statement.span;
-        let around = std::mem::replace(&mut self.statement, span);
-        self.one_statement(statement, span);
-        self.statement = around;
-    }
-
-    fn one_statement(&mut self, statement: &ast::Statement, span: Span) {
         match &statement.kind {
             ast::StatementKind::Policy(_) | ast::StatementKind::Allow(_) => self.refuse_late_settings(span),
             ast::StatementKind::Step(step) => self.step(step, span),
             ast::StatementKind::Let { name, ty, value } => self.let_value(span, name, ty.as_ref(), value),
             ast::StatementKind::If { arms, otherwise } => self.if_arms(arms, otherwise.as_ref()),
-            ast::StatementKind::Task { name, statuses, context, .. } => {
-                self.task(span, name, statuses, context.as_ref());
+            ast::StatementKind::Task { name, statuses, context, external, .. } => {
+                self.task(span, name, statuses, context.as_ref(), *external);
             }
             ast::StatementKind::Set { task, status, context, when, after } => {
                 self.set(span, task, status, context.as_ref(), when.as_ref(), after.as_ref());
@@ -85,7 +95,7 @@ impl PlanChecker<'_> {
             None => self.value(value),
         };
         let slot = self.introduce(name, NameKind::Let, code.ty.clone());
-        self.lets.push((name.text.clone(), name.span, span));
+        self.made.lets.push((name.text.clone(), name.span, span));
         self.push_node(span, Some((name.text.clone(), slot)), Vec::new(), NodeKind::Let(code));
     }
 

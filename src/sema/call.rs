@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::checker::PlanChecker;
+use super::contradiction::contradiction;
 use super::expr::{Code, Expectation};
 use super::file::Namespace;
 use super::finding::{listed, quoted, unknown};
@@ -182,6 +183,13 @@ impl PlanChecker<'_> {
 
     fn argument(&mut self, argument: &ast::Argument, parameter: &Parameter, callee: &Callee) -> Code {
         let what = format!("the argument `{}` of `{}`", parameter.name, callee.path);
+        if let Some(reason) = parameter.schema.as_deref().and_then(contradiction) {
+            let message = format!("no value fits {what}: the contract contradicts itself, {reason}");
+            let diagnostic = Diagnostic::new(&codes::types::UNSATISFIABLE_SCHEMA, argument.span, message);
+            let help = "no plan can mend this; correct the schema where the tool comes from";
+            self.diagnostics.push(diagnostic.help(help));
+            return self.value(&argument.value);
+        }
         let wanted = if parameter.required {
             parameter.ty.clone()
         } else {

@@ -4,16 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::annotation::NamedTypes;
-use super::expr::{Checker, Code, Expectation, atoms, negated_atoms};
+use super::expr::{Checker, Code, Expectation, ReadKind, atoms, negated_atoms};
 use super::file::Namespace;
 use super::names::{Names, NewName};
 use super::plan::{Block, BlockId, GuardAtom, Node, NodeId, NodeKind, Plan, Touch};
-use super::scope::NameKind;
+use super::scope::{Atom, Lookup, NameKind, Scope as _};
 use super::tools::Tools;
-use crate::diag::Diagnostic;
+use super::unread::Made;
+use crate::diag::{Diagnostic, codes};
 use crate::source::{SourceFile, Span};
 use crate::syntax::ast;
 use crate::types::{Effect, Type};
+use crate::value::Value;
 
 /// What the plans of one file share.
 pub(super) struct Shared<'a> {
@@ -22,6 +24,8 @@ pub(super) struct Shared<'a> {
     pub namespaces: &'a BTreeMap<Arc<str>, Namespace>,
     /// Where a missing `use` would be written.
     pub first_use: Span,
+    /// What could not be read.
+    pub damage: Vec<Span>,
 }
 
 /// The checker of one plan.
@@ -40,13 +44,15 @@ pub(super) struct PlanChecker<'a> {
     /// The declared type of the reply.
     pub declared: Option<Type>,
     pub replies: Vec<Type>,
-    /// What has been read, so that what has not can be told.
+    /// What has been read or waited for, so that what has not can be told.
     pub read: BTreeSet<Arc<str>>,
-    pub lets: Vec<(Arc<str>, Span, Span)>,
-    /// The statement that is being checked, for fixes that put something before it.
-    pub statement: Span,
+    /// The part of it whose values were read.
+    pub valued: BTreeSet<Arc<str>>,
+    pub made: Made,
     /// Names that were introduced twice.
     pub ambiguous: BTreeSet<Arc<str>>,
+    /// The innermost statement around what is being checked.
+    pub statement: Option<Span>,
 }
 
 /// What kind of block statements stand in; it decides what may end them.
@@ -78,7 +84,11 @@ pub(super) struct OpenBlock {
 impl PlanChecker<'_> {
     /// A checker of expressions that sees what can be named here.
     pub(super) fn expressions(&mut self) -> Checker<'_> {
-        Checker::new(&self.names, self.diagnostics).within(self.shared.source, self.statement)
+        let checker = Checker::new(&self.names, self.diagnostics);
+        match self.statement {
+            Some(statement) => checker.within(self.shared.source, statement),
+            None => checker,
+        }
     }
 
     /// An expression of any type.
@@ -97,14 +107,27 @@ impl PlanChecker<'_> {
 
     /// An expression that decides.
     pub(super) fn condition(&mut self, expression: &ast::Expr) -> Code {
+        let before = self.diagnostics.len();
         let code = self.expressions().check_condition(expression);
         self.note_reads(&code);
+        if let (Some(Value::Bool(value)), true) = (code.constant(), before == self.diagnostics.len()) {
+            let message = format!("this condition is always {value}");
+            let diagnostic = Diagnostic::new(&codes::order::CONSTANT_CONDITION, expression.span, message);
+            self.diagnostics.push(diagnostic.help(if *value {
+                "leave the condition out"
+            } else {
+                "what stands under it never happens; compare with a value of the run, or take it out"
+            }));
+        }
         code
     }
 
     fn note_reads(&mut self, code: &Code) {
         for read in &code.reads {
             self.read.insert(read.name.clone());
+            if read.kind == ReadKind::Value {
+                self.valued.insert(read.name.clone());
+            }
         }
     }
 
@@ -175,12 +198,29 @@ impl PlanChecker<'_> {
     /// Puts a condition that has a node already around what follows.
     pub(super) fn guard_by(&mut self, node: NodeId, condition: &ast::Expr, negated: bool) -> GuardMark {
         let facts = if negated { negated_atoms(condition) } else { atoms(condition) };
+        if !negated {
+            self.contradiction(condition, &facts);
+        }
         let facts = self.names.assume(facts);
         let atoms = self.open.last_mut().map_or(0, |block| {
             block.guard.push(GuardAtom { condition: node, negated });
             block.guard.len() - 1
         });
         GuardMark { atoms, facts }
+    }
+
+    /// Reports a condition that cannot hold, since one around it says the opposite.
+    fn contradiction(&mut self, condition: &ast::Expr, facts: &[Atom]) {
+        let around = self.names.facts();
+        let opposite =
+            |fact: &&Atom| around.iter().any(|known| known.text == fact.text && known.negated != fact.negated);
+        let Some(fact) = facts.iter().find(opposite) else { return };
+        let known = if fact.negated { fact.text.to_string() } else { format!("!({})", fact.text) };
+        let message = "this can never run: a condition around it says the opposite";
+        let diagnostic = Diagnostic::new(&codes::order::UNREACHABLE_STEP, condition.span, message)
+            .note("never true here")
+            .help(format!("here `{known}` holds already; move it out of that condition, or take it out"));
+        self.diagnostics.push(diagnostic);
     }
 
     /// Takes away what was put around since `mark`, if there is one.
@@ -207,6 +247,25 @@ impl PlanChecker<'_> {
         self.refuse_namespace_name(name);
     }
 
+    /// Introduces a loop variable or an `as` name, which should hide nothing.
+    pub(super) fn introduce_local(&mut self, name: &ast::Name, ty: Type) -> u32 {
+        self.refuse_namespace_name(name);
+        let hidden = match self.names.lookup(&name.text) {
+            Lookup::Found(binding) => Some((binding.span, "a value")),
+            Lookup::Later(span) => Some((span, "a value")),
+            Lookup::Missing => self.types.place(&name.text).map(|span| (span, "a type")),
+            Lookup::Namespace => None,
+        };
+        if let Some((span, what)) = hidden {
+            let message = format!("`{}` is the name of {what} already", name.text);
+            let diagnostic = Diagnostic::new(&codes::names::SHADOWED_NAME, name.span, message)
+                .label(span, "this one cannot be seen inside")
+                .help("give the inner one a name of its own");
+            self.diagnostics.push(diagnostic);
+        }
+        self.introduce(name, NameKind::Local, ty)
+    }
+
     /// The type that readers of a name see: nothing is said of a name that means two things.
     pub(super) fn seen_type(&self, name: &str, ty: Type) -> Type {
         if self.ambiguous.contains(name) { Type::Invalid } else { ty }
@@ -217,7 +276,7 @@ impl PlanChecker<'_> {
         if self.names.is_namespace(&name.text) {
             let message = format!("`{}` is the name of a namespace of this file", name.text);
             self.diagnostics.push(
-                Diagnostic::new(&crate::diag::codes::names::DUPLICATE_NAME, name.span, message)
+                Diagnostic::new(&codes::names::DUPLICATE_NAME, name.span, message)
                     .help(format!("rename the value, or write `use {} as …`", name.text)),
             );
         }

@@ -29,6 +29,7 @@ impl PlanChecker<'_> {
 
     /// The node of a step of this block that stands above.
     pub(super) fn step_above(&mut self, name: &ast::Name) -> Option<NodeId> {
+        self.read.insert(name.text.clone());
         if let Some(node) = self.open.last().and_then(|block| block.steps.get(&name.text)) {
             return Some(*node);
         }
@@ -139,7 +140,7 @@ impl PlanChecker<'_> {
         }
         let ty = found.map_or(Type::Invalid, |(_, ty, _)| ty);
         self.open_block(super::checker::BlockKind::Do, None, &[]);
-        self.introduce(binding, super::NameKind::Local, ty);
+        self.introduce_local(binding, ty);
         self.condition(check);
         if let Some(gives) = gives {
             let expectation = Expectation::of("`gives` stands for the step's value, which");

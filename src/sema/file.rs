@@ -7,12 +7,14 @@ use super::annotation::{NamedTypes, is_optional};
 use super::block::ends;
 use super::checker::{BlockKind, PlanChecker, Shared};
 use super::expr::Expectation;
-use super::finding::{duplicate_name, quoted, unknown};
+use super::finding::{duplicate_name, unknown};
 use super::names::Names;
 use super::plan::{Plan, PlanParameter, Policy};
+use super::remedy::tidy_removals;
 use super::scope::NameKind;
 use super::tools::Tools;
-use crate::diag::{Diagnostic, Edit, codes};
+use super::unread::{Made, unused_items};
+use crate::diag::{Diagnostic, codes};
 use crate::source::{SourceFile, Span};
 use crate::syntax::{self, ast};
 use crate::tools::Grant;
@@ -67,13 +69,15 @@ impl Session<'_> {
     fn file(&mut self, source: &SourceFile) -> CheckedFile {
         let parsed = syntax::parse(source);
         let mut diagnostics = parsed.diagnostics;
+        let damage = diagnostics.iter().filter(|found| found.is_error()).map(|found| found.span).collect::<Vec<_>>();
+        let (read, whole) = (diagnostics.len(), damage.is_empty());
         let file = &parsed.file;
         self.stack.push(source.name().to_owned());
         let mut types = NamedTypes::of_file(file, &mut diagnostics);
         let tools = self.tools.clone().with_signatures(file, &mut types, &mut diagnostics);
         let uses = self.uses(source, file, &tools, &mut diagnostics);
-        let shared = Shared { source, tools: &tools, namespaces: &uses.namespaces, first_use: uses.first };
-        let mut called = BTreeSet::new();
+        let shared = Shared { source, tools: &tools, namespaces: &uses.namespaces, first_use: uses.first, damage };
+        let mut used = BTreeSet::new();
         let mut plans: Vec<Arc<Plan>> = Vec::new();
         let mut seen: BTreeMap<Arc<str>, Span> = BTreeMap::new();
         for item in &file.items {
@@ -83,13 +87,18 @@ impl Session<'_> {
                 continue;
             }
             seen.insert(plan.name.text.clone(), plan.name.span);
-            let sound = check_plan(item, plan, &shared, &mut types, &mut diagnostics, &mut called);
-            plans.push(Arc::new(sound));
+            let checked = check_plan(item, plan, &shared, &mut types, &mut diagnostics, &mut used);
+            plans.push(Arc::new(checked));
         }
-        super::test_item::check(file, &plans, &shared, &mut called, &mut diagnostics);
-        unused(&uses, &called, &types, file, &mut diagnostics);
+        super::test_item::check(file, &plans, &shared, &mut used, &mut diagnostics);
+        if whole {
+            // What could not be read may well have used them.
+            unused_items(&uses, &used, &types, file, &mut diagnostics);
+        }
         self.stack.pop();
+        tidy_removals(source, diagnostics.get_mut(read..).unwrap_or_default());
         diagnostics.sort_by_key(|diagnostic| (diagnostic.span.start, diagnostic.span.end));
+        once_a_tool(&mut diagnostics);
         CheckedFile { plans, diagnostics }
     }
 
@@ -120,12 +129,12 @@ impl Session<'_> {
                             diagnostics.push(if no_help { finding.help(help) } else { finding });
                             Namespace::Unresolved
                         };
-                        uses.add(alias, item.span, names.len() == 1, namespace, diagnostics);
+                        uses.add(alias, namespace, diagnostics);
                     }
                 }
                 ast::Use::File { path, alias } => {
                     let namespace = self.plan_file(source, path, diagnostics);
-                    uses.add(alias, item.span, true, namespace, diagnostics);
+                    uses.add(alias, namespace, diagnostics);
                 }
             }
         }
@@ -146,7 +155,7 @@ impl Session<'_> {
             let way = self.stack[start..].iter().map(String::as_str).chain([other.name()]);
             let message = format!("files use each other in a circle: {}", way.collect::<Vec<_>>().join(" → "));
             diagnostics.push(recursive(&message, path.span));
-            self.circle = Some((start, message));
+            self.circle = outermost(self.circle.take(), Some((start, message)));
             return Namespace::Unresolved;
         }
         if self.stack.len() >= 32 {
@@ -157,8 +166,8 @@ impl Session<'_> {
         let (plans, errors) = self.plans_of(&other);
         let inside = self.circle.take();
         let here = self.stack.len() - 1;
-        self.circle = inside.clone().filter(|(start, _)| *start < here).or(outside);
-        if let Some((_, message)) = inside.filter(|(start, _)| *start <= here) {
+        self.circle = outermost(outside, inside.clone().filter(|(start, _)| *start < here));
+        if let Some((_, message)) = inside {
             diagnostics.push(recursive(&message, path.span));
             return Namespace::Unresolved;
         }
@@ -183,6 +192,11 @@ impl Session<'_> {
         }
         (checked.plans, errors)
     }
+}
+
+/// The circle that reaches further out: every file within it has to be told.
+fn outermost(one: Option<(usize, String)>, other: Option<(usize, String)>) -> Option<(usize, String)> {
+    [one, other].into_iter().flatten().min_by_key(|(start, _)| *start)
 }
 
 fn recursive(message: &str, span: Span) -> Diagnostic {
@@ -269,28 +283,21 @@ fn declared(
 }
 
 /// The namespaces of a file and where they were written.
-struct Uses {
-    namespaces: BTreeMap<Arc<str>, Namespace>,
-    /// The name's place, and the whole item where the name stands alone in it.
-    spans: BTreeMap<Arc<str>, (Span, Option<Span>)>,
+pub(super) struct Uses {
+    pub namespaces: BTreeMap<Arc<str>, Namespace>,
+    /// Where each name was written.
+    pub spans: BTreeMap<Arc<str>, Span>,
     /// Before the first item.
     first: Span,
 }
 
 impl Uses {
-    fn add(
-        &mut self,
-        alias: &ast::Name,
-        item: Span,
-        alone: bool,
-        namespace: Namespace,
-        diagnostics: &mut Vec<Diagnostic>,
-    ) {
-        if let Some((first, _)) = self.spans.get(&alias.text) {
+    fn add(&mut self, alias: &ast::Name, namespace: Namespace, diagnostics: &mut Vec<Diagnostic>) {
+        if let Some(first) = self.spans.get(&alias.text) {
             diagnostics.push(duplicate_name("namespace", alias, *first));
             return;
         }
-        self.spans.insert(alias.text.clone(), (alias.span, alone.then_some(item)));
+        self.spans.insert(alias.text.clone(), alias.span);
         self.namespaces.insert(alias.text.clone(), namespace);
     }
 }
@@ -318,9 +325,10 @@ fn check_plan(
         declared: declared.clone(),
         replies: Vec::new(),
         read: BTreeSet::new(),
-        lets: Vec::new(),
-        statement: item.span,
+        valued: BTreeSet::new(),
+        made: Made::default(),
         ambiguous: BTreeSet::new(),
+        statement: None,
     };
     checker.open_block(BlockKind::Plan, None, &plan.body.statements);
     let parameters = checker.parameters(&plan.parameters);
@@ -403,56 +411,13 @@ impl PlanChecker<'_> {
             .help("end the plan with `reply …`, or end the other paths with `fail`");
         self.diagnostics.push(diagnostic);
     }
-
-    /// Values and inputs that nothing reads.
-    fn unread(&mut self, plan: &ast::Plan) {
-        for (name, span, statement) in std::mem::take(&mut self.lets) {
-            if !self.read.contains(&name) {
-                let message = format!("nothing reads `{name}`");
-                let diagnostic = Diagnostic::new(&codes::names::UNUSED_LET, span, message)
-                    .help("a value that nobody reads is never computed")
-                    .fix_all("remove it", vec![Edit { span: statement, text: String::new() }]);
-                self.diagnostics.push(diagnostic);
-            }
-        }
-        for parameter in &plan.parameters {
-            let name = &parameter.name;
-            if !self.read.contains(&name.text) {
-                let message = format!("nothing reads the input `{}`", name.text);
-                let diagnostic = Diagnostic::new(&codes::names::UNUSED_INPUT, name.span, message);
-                self.diagnostics.push(diagnostic.help("read it somewhere, or take it out of the head of the plan"));
-            }
-        }
-    }
 }
 
-/// Namespaces and types that nothing in the file names.
-fn unused(
-    uses: &Uses,
-    called: &BTreeSet<Arc<str>>,
-    types: &NamedTypes,
-    file: &ast::File,
-    diagnostics: &mut Vec<Diagnostic>,
-) {
-    if diagnostics.iter().any(|diagnostic| diagnostic.code == &codes::text::UNEXPECTED_TOKEN) {
-        // What could not be read may well have used them.
-        return;
-    }
-    let has_plans = file.items.iter().any(|item| matches!(item.kind, ast::ItemKind::Plan(_)));
-    for (name, namespace) in &uses.namespaces {
-        let Some((span, item)) = uses.spans.get(name) else { continue };
-        if called.contains(name) || !has_plans || matches!(namespace, Namespace::Unresolved) {
-            continue;
-        }
-        let message = format!("nothing in this file calls `{name}`");
-        let diagnostic = Diagnostic::new(&codes::names::UNUSED_USE, *span, message).help("remove it");
-        diagnostics.push(match item {
-            Some(item) => diagnostic.fix_all("remove the line", vec![Edit { span: *item, text: String::new() }]),
-            None => diagnostic,
-        });
-    }
-    for (name, span) in types.unused() {
-        let message = format!("nothing in this file uses the type `{}`", quoted(name));
-        diagnostics.push(Diagnostic::new(&codes::names::UNUSED_TYPE, span, message).help("remove it"));
-    }
+/// Leaves the first of what is said of a tool each time that it is called.
+fn once_a_tool(diagnostics: &mut Vec<Diagnostic>) {
+    let mut told = BTreeSet::new();
+    diagnostics.retain(|found| {
+        let repeats = [&codes::types::UNKNOWN_READ, &codes::types::UNSATISFIABLE_SCHEMA].contains(&found.code);
+        !repeats || told.insert(found.message.clone())
+    });
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use super::block::{arc, block_type};
 use super::checker::{BlockKind, OpenBlock, PlanChecker};
 use super::expr::{Code, Expectation};
-use super::plan::{BlockId, Each, NodeKind, Repeat, Step, StepKind, Touch};
+use super::plan::{BlockId, Each, NodeKind, Repeat, Step, StepKind, Target, Touch};
 use super::scope::{NameKind, Place};
-use crate::diag::{Diagnostic, codes};
+use crate::diag::{Diagnostic, Edit, codes};
 use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::{Effect, Field, Type};
@@ -41,11 +41,14 @@ impl PlanChecker<'_> {
             ast::ClauseKind::When(condition) => Some(condition),
             _ => None,
         });
+        let before = self.diagnostics.len();
         let mark = when.map(|condition| self.guard(condition));
+        self.mend_when(before, &step.clauses);
         let (after, unordered) = self.order(&step.clauses);
         let body = self.step_body(step);
         let recover = self.recover_arms(step);
         let slot = self.introduce(&step.name, NameKind::Step, body.ty.clone());
+        self.note_call(step, &body);
         let mut checked = self.clauses(step, &body);
         let mut types = vec![body.ty];
         for (arm, arm_type) in recover {
@@ -63,6 +66,36 @@ impl PlanChecker<'_> {
             block.steps.insert(step.name.text.clone(), node);
         }
         self.unguard(mark);
+    }
+
+    /// A guard that always holds can go.
+    fn mend_when(&mut self, first: usize, clauses: &[ast::Clause]) {
+        let when = clauses.iter().find(|clause| matches!(clause.kind, ast::ClauseKind::When(_)));
+        let constant = |found: &&mut Diagnostic| found.code == &codes::order::CONSTANT_CONDITION;
+        let found = self.diagnostics.get_mut(first..).unwrap_or_default().iter_mut().find(constant);
+        if let (Some(when), Some(found)) = (when, found)
+            && found.message.ends_with("true")
+        {
+            *found = found.clone().fix("remove the condition", when.span, "");
+        }
+    }
+
+    /// Remembers a call whose result somebody should read.
+    fn note_call(&mut self, step: &ast::Step, body: &CheckedBody) {
+        let StepKind::Call(call) = &body.kind else { return };
+        let name = &step.name;
+        let called = match &call.target {
+            Target::Tool(signature) => signature.path(),
+            Target::Plan(_, path) => path.to_string(),
+        };
+        if let Target::Tool(signature) = &call.target
+            && signature.returns == Type::Any
+        {
+            self.made.riddles.push((name.text.clone(), called.clone(), call.span));
+        }
+        if body.effect.floats() {
+            self.made.looks.push((name.text.clone(), name.span, called));
+        }
     }
 
     fn step_body(&mut self, step: &ast::Step) -> CheckedBody {
@@ -120,15 +153,14 @@ impl PlanChecker<'_> {
         };
         let list_code = self.value(list);
         let element_type = self.element_type(&list_code, list.span);
+        self.unbounded("each", max.as_ref(), list.span);
         let max = self.bound(max.as_ref(), "`max` of `each`");
         let parallel = self.bound(parallel.as_ref(), "`parallel` of `each`");
         let id = self.open_block(BlockKind::Each, None, &block.statements);
-        self.refuse_namespace_name(element);
-        self.introduce(element, NameKind::Local, element_type);
+        self.introduce_local(element, element_type);
         match index {
             Some(index) => {
-                self.refuse_namespace_name(index);
-                self.introduce(index, NameKind::Local, Type::Int);
+                self.introduce_local(index, Type::Int);
             }
             None => {
                 self.names.slot();
@@ -173,6 +205,23 @@ impl PlanChecker<'_> {
         }
     }
 
+    /// A loop without `max`; the fix writes one behind the expression that comes before it.
+    fn unbounded(&mut self, word: &str, max: Option<&ast::Expr>, before: Span) {
+        if max.is_some() {
+            return;
+        }
+        let rest = self.shared.source.text().get(before.end as usize..).unwrap_or("");
+        // The span of an expression leaves its own parentheses out.
+        let inside = rest.len() - rest.trim_start_matches(|next: char| next == ')').len();
+        let edit = Edit { span: Span::at(before.end as usize + inside), text: " max 100".to_owned() };
+        let message = format!("`{word}` needs a bound: how often may it go round at most?");
+        let diagnostic = Diagnostic::new(&codes::order::UNBOUNDED_LOOP, before, message)
+            .note("no `max` behind this")
+            .help("write `max 100`, or what is enough; more than that fails instead of running away")
+            .unsafe_fix("add `max 100`", vec![edit]);
+        self.diagnostics.push(diagnostic);
+    }
+
     /// A whole number that bounds something.
     fn bound(&mut self, expression: Option<&ast::Expr>, what: &str) -> Option<Code> {
         let expectation = Expectation::of(what);
@@ -187,11 +236,11 @@ impl PlanChecker<'_> {
         block: &ast::Block,
     ) -> CheckedBody {
         let initial_code = self.value(initial);
+        self.unbounded("repeat", max, initial.span);
         let max = self.bound(max, "`max` of `repeat`");
         let id = self.open_block(BlockKind::Repeat, None, &block.statements);
-        self.refuse_namespace_name(state);
         let state_type = state_type(&initial_code.ty);
-        self.introduce(state, NameKind::Local, state_type);
+        self.introduce_local(state, state_type);
         self.statements(&block.statements);
         let mut checked = self.closed(&block.statements, BlockKind::Repeat, |_| {
             StepKind::Repeat(Box::new(Repeat { initial: initial_code, max, body: id }))
@@ -212,6 +261,11 @@ impl PlanChecker<'_> {
         let mut types = Vec::new();
         let mut touches = Vec::new();
         let mut effect = Effect::Pure;
+        if branches.len() < 2 {
+            let diagnostic =
+                Diagnostic::new(&codes::types::MISSING_ARGUMENT, span, "a race needs two branches at least");
+            self.diagnostics.push(diagnostic.help("add a branch, `name: call`, or call the one tool directly"));
+        }
         for (name, body) in branches {
             let arm = self.arm(&name.text, body, None);
             if !arm.effect.floats() {
@@ -267,8 +321,7 @@ impl PlanChecker<'_> {
         let id = self.open_block(BlockKind::Do, own_label, statements);
         match binding {
             Some((Some(name), ty)) => {
-                self.refuse_namespace_name(name);
-                self.introduce(name, NameKind::Local, ty);
+                self.introduce_local(name, ty);
             }
             Some((None, _)) => {
                 self.names.slot();

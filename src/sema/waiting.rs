@@ -29,6 +29,7 @@ impl PlanChecker<'_> {
         name: &ast::Name,
         statuses: &[ast::Name],
         context: Option<&ast::TypeExpr>,
+        external: bool,
     ) {
         self.claim("task", name);
         let ty = match context {
@@ -42,6 +43,9 @@ impl PlanChecker<'_> {
             statuses.iter().map(|status| status.text.clone()).collect()
         };
         self.tasks.insert(name.text.clone(), statuses);
+        if !external {
+            self.made.tasks.push((name.text.clone(), name.span));
+        }
         self.mark_not_yet(span, "`task`");
         self.push(span, NodeKind::NotYet("`task`"));
     }
@@ -83,6 +87,7 @@ impl PlanChecker<'_> {
     }
 
     fn task_status(&mut self, task: &ast::Name, status: &ast::Name) {
+        self.read.insert(task.text.clone());
         let Some(statuses) = self.tasks.get(&task.text) else {
             let known = self.tasks.keys().map(|name| &**name);
             let code = &codes::names::UNKNOWN_NAME;
@@ -111,9 +116,8 @@ impl PlanChecker<'_> {
         let payload = payload.as_ref().map(|payload| self.types.resolve(payload, self.diagnostics));
         self.open_block(BlockKind::Listener, None, &body.statements);
         if let Some(binding) = binding {
-            self.refuse_namespace_name(binding);
             let ty = payload.unwrap_or_else(|| self.snapshot_type(on));
-            self.introduce(binding, NameKind::Local, ty);
+            self.introduce_local(binding, ty);
         }
         if let Some(when) = when {
             self.condition(when);
@@ -167,6 +171,7 @@ impl PlanChecker<'_> {
 
     fn event_state(&mut self, subject: &ast::Expr, state: &ast::Name) {
         let ast::ExprKind::Name(name) = &subject.kind else { return self.event(subject) };
+        self.read.insert(name.clone());
         let known: Vec<&str> = if &**name == "plan" {
             PLAN_STATES.to_vec()
         } else if let Some(statuses) = self.tasks.get(name) {
@@ -184,6 +189,7 @@ impl PlanChecker<'_> {
     }
 
     fn event_subject(&mut self, name: &Arc<str>, span: Span) {
+        self.read.insert(name.clone());
         if &**name == "plan" || self.tasks.contains_key(name) {
             return;
         }

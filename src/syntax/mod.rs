@@ -72,9 +72,19 @@ fn read_file(scan: &Scan<'_>) -> (ast::File, Vec<Diagnostic>) {
         }
     };
     let mut diagnostics = lowering.diagnostics;
-    explain::explain(scan, &lowering.damage, &lowering.reserved, &mut diagnostics);
-    diagnostics.extend(scan.diagnostics.iter().cloned());
+    let explained = explain::explain(scan, &lowering.damage, &lowering.reserved, &mut diagnostics);
+    let known = |found: &&Diagnostic| scan.strays.contains(&found.span) && beside(scan, found.span, &explained);
+    diagnostics.extend(scan.diagnostics.iter().filter(|found| !known(found)).cloned());
     (file, diagnostics)
+}
+
+/// Whether the closing delimiter stands in a damaged text or directly behind one.
+fn beside(scan: &Scan<'_>, delimiter: Span, explained: &[Span]) -> bool {
+    explained.iter().any(|damage| {
+        let between = scan.text.get(damage.end as usize..delimiter.start as usize);
+        damage.start <= delimiter.start
+            && (delimiter.start < damage.end || between.is_some_and(|between| between.trim().is_empty()))
+    })
 }
 
 fn read_expression(scan: &Scan<'_>) -> (ast::Expr, Vec<Diagnostic>) {

@@ -63,7 +63,11 @@ fn edges(plan: &Plan) -> Vec<String> {
     let block = plan.body();
     let edges = graph.blocks[0].dag.raw_edges().iter();
     let name = |index: usize| name(block, index);
-    edges.map(|edge| format!("{} -{}-> {}", name(edge.source().index()), edge.weight.name(), name(edge.target().index()))).collect()
+    edges
+        .map(|edge| {
+            format!("{} -{}-> {}", name(edge.source().index()), edge.weight.name(), name(edge.target().index()))
+        })
+        .collect()
 }
 
 #[test]

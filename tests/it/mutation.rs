@@ -107,8 +107,9 @@ fn mutants(text: &str) -> Vec<Mutant> {
             _ => {}
         }
     }
-    let keywords =
-        ["step", "let", "plan", "reply", "in", "max", "each", "task", "set", "listener", "on", "ensure", "else", "when"];
+    let keywords = [
+        "step", "let", "plan", "reply", "in", "max", "each", "task", "set", "listener", "on", "ensure", "else", "when",
+    ];
     for word in words(text).filter(|word| keywords.contains(&&text[word.clone()])) {
         add("delete keyword", word.start, word.end, "");
         add("misspell keyword", word.start, word.end, &format!("{}x", &text[word.clone()]));

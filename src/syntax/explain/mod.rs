@@ -18,19 +18,20 @@ use crate::source::Span;
 use context::Context;
 use wants::Want;
 
-/// Explains every damage that no other finding accounts for.
+/// Explains every damage that no other finding accounts for, and returns where.
 pub(super) fn explain(
     scan: &Scan<'_>,
     damage: &[Damage],
     reserved: &[ReservedName],
     diagnostics: &mut Vec<Diagnostic>,
-) {
+) -> Vec<Span> {
+    let mut explained = Vec::new();
     let mut reported = scan.reported.clone();
     reported.sort_unstable();
     let longest = reported.iter().map(|span| span.len()).max().unwrap_or(0);
     for damage in damage {
-        if diagnostics.len() >= MAX_FINDINGS {
-            return;
+        if explained.len() >= MAX_FINDINGS {
+            return explained;
         }
         if touches(&reported, longest, damage.span) {
             continue;
@@ -41,7 +42,9 @@ pub(super) fn explain(
             continue;
         }
         diagnostics.push(messages::diagnostic(&context));
+        explained.push(damage.span);
     }
+    explained
 }
 
 /// Explains a text that should have been one expression.

@@ -204,11 +204,16 @@ impl Lowering<'_> {
     /// Text that is no statement. What it names stays declared, so that its readers are not reported too.
     fn junk_statement(&mut self, mut parts: Children<'_>, whole: Span, place: Place) -> StatementKind {
         parts.take(Rule::junk_run);
-        let end = parts.pairs.peek().map_or(whole.end, |body| self.span(&body).start);
+        let end = parts.pairs.peek().map_or(whole.end, |next| self.span(&next).start);
         let head = trim(self.text, Span { start: whole.start, end });
         self.damaged(head, DamageKind::Statement);
         self.next_block(&mut parts, Place { reply: true, yields: true, next: true, ..place });
-        declared(self.text, head).unwrap_or(StatementKind::Error)
+        let clauses = self.clauses(&mut parts);
+        match declared(self.text, head) {
+            Some(StatementKind::Step(step)) => StatementKind::Step(Box::new(Step { clauses, ..*step })),
+            Some(other) => other,
+            None => StatementKind::Error,
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use super::clauses::Attributes;
 use super::expressions::SeenNames;
 use super::statements::Place;
-use super::{Children, DamageKind, Lowering, Node, missing, name, trim};
+use super::{Children, DamageKind, Lowering, Node, is_reserved, missing, name, trim};
 use crate::source::Span;
 use crate::syntax::ast::{Arm, ArmBody, Expr, ExprKind, InputField, Step, StepBody, WaitFor};
 use crate::syntax::grammar::quiet::Rule;
@@ -20,10 +20,7 @@ impl Lowering<'_> {
     pub(super) fn damaged_step(&mut self, mut parts: Children<'_>, whole: Span) -> Step {
         let word = parts.take(Rule::name);
         let mut end = word.as_ref().map_or(whole.start + 4, |node| self.span(node).end);
-        let name = match word {
-            Some(word) => self.variable(Some(word)),
-            None => name(None),
-        };
+        let name = name(word.filter(|word| !is_reserved(word.as_str())));
         if let Some(junk) = parts.take(Rule::junk_run) {
             end = self.span(&junk).end;
         }

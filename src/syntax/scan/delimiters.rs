@@ -11,6 +11,9 @@ use crate::diag::codes::text as codes;
 use crate::diag::{Diagnostic, Edit};
 use crate::source::Span;
 
+/// How many tokens of a line are looked at ahead.
+const NEAR: usize = 200;
+
 /// What pairing yields.
 #[derive(Default)]
 pub(super) struct Matched {
@@ -21,6 +24,8 @@ pub(super) struct Matched {
     /// Closing delimiters that the end of the text lacks.
     pub appended: String,
     pub depth: usize,
+    /// Closing delimiters that were reported as too much.
+    pub strays: Vec<Span>,
     lost_brace: bool,
     spare_brace: bool,
 }
@@ -59,13 +64,17 @@ struct Matcher<'a> {
     frames: Vec<Frame>,
     blocks: usize,
     unbracketed: usize,
+    /// The lines in which a text was broken: brackets may have been lost with it.
+    breaks: Vec<u32>,
     found: Matched,
 }
 
 impl<'a> Matcher<'a> {
     fn new(text: &'a str, tokens: &'a [Token], seek_lost: bool, seek_spare: bool) -> Self {
-        let found = Matched::default();
-        Self { text, tokens, seek_lost, seek_spare, frames: Vec::new(), blocks: 0, unbracketed: 0, found }
+        let broken = tokens.iter().filter(|token| token.kind == TokenKind::Broken);
+        let breaks = broken.map(|token| token.line).collect();
+        let (frames, found) = (Vec::new(), Matched::default());
+        Self { text, tokens, seek_lost, seek_spare, frames, blocks: 0, unbracketed: 0, breaks, found }
     }
 
     fn run(mut self) -> Matched {
@@ -85,8 +94,7 @@ impl<'a> Matcher<'a> {
             };
         }
         if !self.frames.is_empty() {
-            let keep = 0;
-            self.lose(keep, self.tokens.len(), true);
+            self.lose(0, self.tokens.len());
         }
         self.found
     }
@@ -99,13 +107,13 @@ impl<'a> Matcher<'a> {
         }
         let groups = self.frames.iter().rev().take_while(|frame| !frame.block).count();
         if groups > 0 {
-            self.lose(self.frames.len() - groups, index, true);
+            self.lose(self.frames.len() - groups, index);
         }
         let outermost = self.frames.first().and_then(|frame| self.tokens.get(frame.token));
         let outside = outermost.is_some_and(|open| token.indent <= open.indent);
         let nested_plan = symbol_at(self.text, self.tokens, index) == "plan" && token.indent == 0;
         if item && (outside || nested_plan) && !self.frames.is_empty() {
-            self.lose(0, index, true);
+            self.lose(0, index);
         }
         if self.seek_lost {
             self.dedent(index, token.indent, false);
@@ -121,7 +129,7 @@ impl<'a> Matcher<'a> {
             if !brace || !over || open.line == self.tokens.get(index).map_or(0, |token| token.line) {
                 return;
             }
-            self.lose(self.frames.len() - 1, index, true);
+            self.lose(self.frames.len() - 1, index);
         }
     }
 
@@ -142,11 +150,15 @@ impl<'a> Matcher<'a> {
 
     fn close(&mut self, index: usize, token: Token, delimiter: Delimiter) -> usize {
         if delimiter == Delimiter::Brace && self.is_spare(token) {
-            self.stray(token, delimiter);
+            self.stray(index, token, delimiter);
             return index + 1;
         }
         if self.seek_lost && token.line_start && delimiter == Delimiter::Brace {
             self.dedent(index, token.indent, true);
+        }
+        if self.closed_later(index, token) {
+            self.stray(index, token, delimiter);
+            return index + 1;
         }
         let reachable = self.frames.iter().rposition(|frame| frame.delimiter == Some(delimiter)).filter(|at| {
             let above = self.frames.get(at + 1..).unwrap_or_default();
@@ -155,7 +167,7 @@ impl<'a> Matcher<'a> {
         match reachable {
             Some(at) => {
                 if at + 1 < self.frames.len() {
-                    self.lose(at + 1, index, true);
+                    self.lose(at + 1, index);
                 }
                 self.pop();
             }
@@ -166,10 +178,44 @@ impl<'a> Matcher<'a> {
                     self.mistaken(frame, token);
                     self.pop();
                 }
-                Some(_) | None => self.stray(token, delimiter),
+                Some(_) | None => self.stray(index, token, delimiter),
             },
         }
         index + 1
+    }
+
+    /// Whether a closing delimiter of another kind was meant to close this: brackets always, braces where the two
+    /// stand in one line or in one column.
+    fn meant_for(&self, frame: Frame, token: Token) -> bool {
+        let Some(open) = self.tokens.get(frame.token) else { return false };
+        let aligned = open.line == token.line || (token.line_start && token.indent == open.indent);
+        frame.delimiter.is_some() && (frame.delimiter != Some(Delimiter::Brace) || aligned)
+    }
+
+    /// Whether a closing delimiter of the wrong kind is too much, because the rest of its line closes all that was
+    /// opened in the line.
+    fn closed_later(&self, index: usize, token: Token) -> bool {
+        let Some(top) = self.frames.last() else { return false };
+        let TokenKind::Close(kind) = token.kind else { return false };
+        if top.delimiter == Some(kind) || top.delimiter.is_none() {
+            return false;
+        }
+        let opened = self.frames.iter().rev().take_while(|frame| {
+            frame.delimiter.is_some() && self.tokens.get(frame.token).is_some_and(|open| open.line == token.line)
+        });
+        let opened = opened.count();
+        let rest = self.tokens.get(index + 1..).unwrap_or_default().iter().take(NEAR);
+        let mut depth = 0_usize;
+        let mut closed = 0;
+        for next in rest.take_while(|next| next.line == token.line) {
+            match next.kind {
+                TokenKind::Open(_) | TokenKind::Interpolation => depth += 1,
+                TokenKind::Close(_) | TokenKind::InterpolationEnd if depth == 0 => closed += 1,
+                TokenKind::Close(_) | TokenKind::InterpolationEnd => depth -= 1,
+                TokenKind::Word | TokenKind::Number | TokenKind::Text | TokenKind::Symbol | TokenKind::Broken => {}
+            }
+        }
+        opened > 0 && closed >= opened
     }
 
     /// Whether the indentation shows that a `}` closes nothing.
@@ -185,7 +231,7 @@ impl<'a> Matcher<'a> {
     fn end_interpolation(&mut self, index: usize) -> usize {
         if let Some(at) = self.frames.iter().rposition(|frame| frame.delimiter.is_none()) {
             if at + 1 < self.frames.len() {
-                self.lose(at + 1, index, true);
+                self.lose(at + 1, index);
             }
             self.pop();
         }
@@ -230,12 +276,16 @@ impl<'a> Matcher<'a> {
 
     /// Reports that what is open above `keep` is never closed, at the outermost group or the innermost block of it,
     /// and closes it before the token at `index`.
-    fn lose(&mut self, keep: usize, index: usize, report: bool) {
+    fn lose(&mut self, keep: usize, index: usize) {
         let lost: Vec<Frame> = self.frames.get(keep..).unwrap_or_default().to_vec();
         let groups = lost.iter().rev().take_while(|frame| !frame.block).count();
         let culprit = if groups > 0 { lost.len() - groups } else { lost.len().saturating_sub(1) };
         let behind = index.checked_sub(1).and_then(|before| self.tokens.get(before)).map_or(0, |token| token.end);
-        if let Some(frame) = lost.get(culprit).filter(|_| report) {
+        let broken = |frame: &Frame| {
+            let line = self.tokens.get(frame.token).map_or(0, |open| open.line);
+            !frame.block && self.breaks.binary_search(&line).is_ok()
+        };
+        if let Some(frame) = lost.get(culprit).filter(|frame| !broken(frame)) {
             self.found.lost_brace |= lost.iter().any(|frame| frame.delimiter == Some(Delimiter::Brace));
             self.report_lost(*frame, index, behind);
         }
@@ -298,16 +348,62 @@ impl<'a> Matcher<'a> {
         self.found.mends.push(Mend::Character { span: token.span(), character: wanted, at_end: false });
     }
 
-    fn stray(&mut self, token: Token, delimiter: Delimiter) {
+    /// Reports a closing delimiter that nothing opened, or the place where its opening one is missing.
+    fn stray(&mut self, index: usize, token: Token, delimiter: Delimiter) {
         self.found.spare_brace |= delimiter == Delimiter::Brace;
+        if (delimiter != Delimiter::Brace || self.seek_spare) && self.unopened(index, token, delimiter) {
+            return;
+        }
+        self.found.mends.push(Mend::Blank(token.span()));
+        if self.breaks.binary_search(&token.line).is_ok() {
+            return;
+        }
         let found = token.text(self.text);
         let edits = vec![Edit { span: token.span(), text: String::new() }];
+        self.found.strays.push(token.span());
         self.push(
             Diagnostic::new(&codes::UNEXPECTED_TOKEN, token.span(), format!("this `{found}` closes nothing"))
                 .help(format!("remove the `{found}`, or open it where it belongs"))
                 .unsafe_fix(format!("remove the `{found}`"), edits),
         );
-        self.found.mends.push(Mend::Blank(token.span()));
+    }
+
+    /// Where a line begins with a closing delimiter and an earlier line, in the same column, was to open it: opens it.
+    fn unopened(&mut self, index: usize, token: Token, delimiter: Delimiter) -> bool {
+        if !token.line_start {
+            return false;
+        }
+        let before = self.tokens.get(..index).unwrap_or_default();
+        let Some(head) = before.iter().rposition(|other| other.line_start && other.indent <= token.indent) else {
+            return false;
+        };
+        let inside = before.get(head..).unwrap_or_default();
+        let Some(first) = inside.first().filter(|first| first.indent == token.indent) else { return false };
+        let Some(last) = inside.iter().take_while(|other| other.line == first.line).last().copied() else {
+            return false;
+        };
+        let deeper = inside.last().is_some_and(|end| end.line > first.line);
+        let opening = match delimiter {
+            Delimiter::Paren => '(',
+            Delimiter::Bracket => '[',
+            Delimiter::Brace => '{',
+        };
+        let room = self.text.as_bytes().get(last.end as usize).is_some_and(u8::is_ascii_whitespace);
+        if !deeper || !room || matches!(last.kind, TokenKind::Open(_)) {
+            return false;
+        }
+        let place = Span { start: last.end, end: last.end + 1 };
+        self.push(
+            Diagnostic::new(
+                &codes::UNEXPECTED_TOKEN,
+                last.span(),
+                format!("expected `{opening}` at the end of this line"),
+            )
+            .label(token.span(), format!("this `{}` closes what was not opened", token.text(self.text)))
+            .help(format!("write `{opening}` at the end of the line")),
+        );
+        self.found.mends.push(Mend::Character { span: place, character: opening, at_end: false });
+        true
     }
 
     /// Reports nesting beyond the caps and takes the whole group out of the text.

@@ -38,6 +38,8 @@ pub(super) struct Scan<'a> {
     pub tokens: Vec<Token>,
     /// Ranges that were reported: damage that touches one is a consequence.
     pub reported: Vec<Span>,
+    /// Closing delimiters that were reported as too much: damage beside them explains them better.
+    pub strays: Vec<Span>,
     /// The deepest nesting of all kinds together.
     pub depth: usize,
 }
@@ -51,10 +53,21 @@ pub(super) fn scan(text: &str) -> Scan<'_> {
     diagnostics.truncate(MAX_FINDINGS);
     let mut mends = lexed.mends;
     mends.extend(matched.mends);
-    let mut reported: Vec<Span> = diagnostics.iter().filter(|found| found.is_error()).map(|found| found.span).collect();
+    let errors = diagnostics.iter().filter(|found| found.is_error()).map(|found| found.span);
+    let mut reported: Vec<Span> = errors.filter(|span| !matched.strays.contains(span)).collect();
     reported.extend(matched.reported);
-    reported.extend(mends.iter().filter(|mend| mend.reports()).map(mend::Mend::span));
+    let mended = mends.iter().filter(|mend| mend.reports()).map(mend::Mend::span);
+    reported.extend(mended.filter(|span| !matched.strays.contains(span)));
     let length = text.len();
     let text = mend::apply(text, &mends, &matched.appended);
-    Scan { text, length, comments: lexed.comments, diagnostics, tokens: lexed.tokens, reported, depth: matched.depth }
+    Scan {
+        text,
+        length,
+        comments: lexed.comments,
+        diagnostics,
+        tokens: lexed.tokens,
+        reported,
+        strays: matched.strays,
+        depth: matched.depth,
+    }
 }

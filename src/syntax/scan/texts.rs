@@ -9,6 +9,8 @@ use crate::source::Span;
 
 /// How many closing delimiters behind an unfinished text are tried.
 const LONGEST_TAIL: usize = 64;
+/// How many tokens before an endless text block its opening quotes are sought.
+const FARTHEST: usize = 1000;
 
 impl Lexer<'_> {
     /// Passes over a text; `start` is its prefix and `quote` its first quote.
@@ -19,7 +21,15 @@ impl Lexer<'_> {
         let quotes = if rest.starts_with("\"\"\"") || rest.starts_with("'''") { 3 } else { 1 };
         let origin = self.origin();
         if prefix.is_empty() && rest.starts_with('"') {
-            let open = OpenText { start, quotes, braces: 0, interpolation: start, origin };
+            let open = OpenText {
+                start,
+                quotes,
+                braces: 0,
+                interpolation: start,
+                interpolation_tokens: origin.tokens,
+                interpolation_openers: origin.openers,
+                origin,
+            };
             self.open_texts.push(open);
             self.at = quote + quotes;
             self.text_part(start);
@@ -47,8 +57,10 @@ impl Lexer<'_> {
                 b'$' if self.bytes.get(self.at + 1) == Some(&b'{') => {
                     self.push(TokenKind::Text, part, self.at);
                     let at = self.at;
+                    let (tokens, openers) = (self.tokens.len(), self.openers.len());
                     if let Some(open) = self.open_texts.last_mut() {
                         (open.braces, open.interpolation) = (0, at);
+                        (open.interpolation_tokens, open.interpolation_openers) = (tokens, openers);
                     }
                     self.push(TokenKind::Interpolation, at, at + 2);
                     return;
@@ -139,21 +151,67 @@ impl Lexer<'_> {
         if interpolation.is_none() && self.curly_end(start, line_end) {
             return;
         }
+        if let Some(index) = self.two_quotes(start, origin) {
+            self.badly_opened(index, start);
+            return;
+        }
         let end = self.probable_end(start, line_end, origin, interpolation);
         self.diagnostics.push(match interpolation {
-            Some(at) => {
-                Diagnostic::new(&codes::UNCLOSED_DELIMITER, Span::new(at, at + 2), "this `${` is never closed with `}`")
-                    .help("close it with `}` in the same text")
-            }
-            None => {
-                let open = Span::new(start, (start + 1).min(line_end.max(start + 1)));
-                Diagnostic::new(&codes::UNTERMINATED_STRING, open, "this text has no closing quote")
-                    .help("close it with the quotes that opened it")
-            }
+            Some(at) => unclosed_interpolation(Span::new(at, at + 2)),
+            None => unterminated(start, end, line_breaks(self.text.get(start..end).unwrap_or("")) > 0),
         });
         self.mends.push(Mend::Damaged(Span::new(start, end)));
         self.push(TokenKind::Broken, start, end);
         self.line += self.text.get(start..end).map_or(0, line_breaks);
+    }
+
+    /// Reports the `${` of a text block that is open at the end of its line, and goes on with the text behind it.
+    pub(super) fn unfinished_interpolation(&mut self) {
+        let Some(open) = self.open_texts.last() else { return };
+        let (at, tokens, openers) = (open.interpolation, open.interpolation_tokens, open.interpolation_openers);
+        self.tokens.truncate(tokens);
+        self.openers.truncate(openers);
+        let span = Span::new(at, at + 2);
+        self.diagnostics.push(unclosed_interpolation(span));
+        self.mends.push(Mend::Blank(span));
+        self.at = span.end as usize;
+        self.text_part(at);
+    }
+
+    /// Where a text block that never ends was not opened: at two quotes that end an earlier line.
+    fn two_quotes(&self, start: usize, origin: Origin) -> Option<usize> {
+        if !origin.fresh || self.bytes.get(start..start + 3) != Some(b"\"\"\"") {
+            return None;
+        }
+        let near = self.tokens.get(..origin.tokens)?.iter().enumerate().rev().take(FARTHEST);
+        let mut pairs = near.filter(|(_, token)| token.kind == TokenKind::Text && token.text(self.text) == "\"\"");
+        pairs.find_map(|(index, token)| {
+            let behind = self.text.get(token.end as usize..)?;
+            behind.trim_start_matches([' ', '\t', '\r']).starts_with('\n').then_some(index)
+        })
+    }
+
+    /// Reports a text block whose opening quotes are only two, from the closing ones.
+    fn badly_opened(&mut self, index: usize, start: usize) {
+        let Some(opening) = self.tokens.get(index).copied() else { return };
+        let end = start + 3;
+        self.diagnostics.push(
+            Diagnostic::new(
+                &codes::UNTERMINATED_STRING,
+                opening.span(),
+                "a text block opens with three quotes, and here are two",
+            )
+            .label(Span::new(start, end), "closed here")
+            .help("write `\"\"\"`")
+            .fix("write three quotes", opening.span(), "\"\"\""),
+        );
+        self.mends.push(Mend::Damaged(Span::new(opening.start as usize, end)));
+        self.tokens.truncate(index + 1);
+        if let Some(token) = self.tokens.last_mut() {
+            (token.kind, token.end) = (TokenKind::Broken, Span::at(end).end);
+        }
+        self.mark_seen();
+        self.at = end;
     }
 
     /// A text opened with a plain quote may be closed with a curly one.
@@ -211,6 +269,9 @@ impl Lexer<'_> {
         if let Some(quote) = slice.rfind('"').filter(|quote| *quote > from_interpolation) {
             return start + quote + 1;
         }
+        if let Some(head) = slice.strip_suffix('{').map(str::trim_end).filter(|head| !head.is_empty()) {
+            return start + head.len();
+        }
         let openers = self.openers.get(..origin.openers.min(self.openers.len())).unwrap_or_default();
         let closers: Vec<u8> = openers
             .iter()
@@ -233,6 +294,18 @@ impl Lexer<'_> {
         let begin = (slice.len() - tail..=slice.len()).find(|at| bytes.get(*at..).is_some_and(fits));
         start + begin.unwrap_or(slice.len()).max(1)
     }
+}
+
+fn unclosed_interpolation(span: Span) -> Diagnostic {
+    Diagnostic::new(&codes::UNCLOSED_DELIMITER, span, "this `${` is never closed with `}`")
+        .help("close it with `}` in the same line; a plain `${` is written `\\${`")
+}
+
+fn unterminated(start: usize, end: usize, lines: bool) -> Diagnostic {
+    let diagnostic =
+        Diagnostic::new(&codes::UNTERMINATED_STRING, Span::new(start, start + 1), "this text has no closing quote")
+            .help("close it with the quotes that opened it");
+    if lines { diagnostic.label(Span::at(end), "read as text up to here") } else { diagnostic }
 }
 
 fn line_breaks(text: &str) -> u32 {

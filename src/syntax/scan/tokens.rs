@@ -83,8 +83,10 @@ pub(super) struct OpenText {
     pub quotes: usize,
     /// Braces open inside the current `${`.
     pub braces: usize,
-    /// Where the current `${` stands.
+    /// Where the current `${` stands, and how many tokens and openers came before it.
     pub interpolation: usize,
+    pub interpolation_tokens: usize,
+    pub interpolation_openers: usize,
     pub origin: Origin,
 }
 
@@ -95,7 +97,7 @@ pub(super) struct Origin {
     pub openers: usize,
     pub line: u32,
     pub indent: usize,
-    fresh: bool,
+    pub fresh: bool,
 }
 
 pub(super) struct Lexer<'a> {
@@ -163,6 +165,10 @@ impl<'a> Lexer<'a> {
 
     /// Passes a line break in code; a text of one line that is open here has no end.
     fn newline(&mut self) {
+        if self.distrust && self.open_texts.last().is_some_and(|open| open.quotes == 3) {
+            self.unfinished_interpolation();
+            return;
+        }
         if let Some(open) = self.open_texts.iter().find(|open| open.quotes == 1) {
             let (start, origin, interpolation) = (open.start, open.origin, open.interpolation);
             self.unfinished(start, origin, Some(interpolation));
@@ -369,6 +375,11 @@ impl<'a> Lexer<'a> {
             indent: self.indent,
             fresh: self.fresh,
         }
+    }
+
+    /// Notes that the line has begun with a token.
+    pub fn mark_seen(&mut self) {
+        self.fresh = false;
     }
 
     /// Forgets the tokens behind a place that turned out to be the beginning of a broken text.

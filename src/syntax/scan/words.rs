@@ -29,7 +29,7 @@ pub(super) fn begins_line(text: &str, tokens: &[Token], index: usize) -> bool {
     }
     let Some(word) = word_at(text, tokens, index) else { return false };
     let known = CLAUSE_WORDS.contains(&word) || (TEST_WORDS.contains(&word) && word != "signal");
-    known && !joined_to_previous(text, tokens, index) && value_follows(text, tokens, index)
+    known && !continues_list(text, tokens, index) && value_follows(text, tokens, index)
 }
 
 /// Whether the token at `index`, the first of its line, begins an item.
@@ -81,6 +81,14 @@ fn is_key_mark(symbol: &str) -> bool {
 fn joined_to_previous(text: &str, tokens: &[Token], index: usize) -> bool {
     let Some(before) = index.checked_sub(1) else { return false };
     matches!(symbol_at(text, tokens, before), "=>" | "." | "?." | ":")
+}
+
+/// A word behind a comma or an opening bracket is an element of what is open there.
+fn continues_list(text: &str, tokens: &[Token], index: usize) -> bool {
+    let before = index.checked_sub(1).map_or("", |before| symbol_at(text, tokens, before));
+    matches!(before, "," | "(" | "[")
+        || (before == "{" && symbol_at(text, tokens, index + 1) == "{")
+        || joined_to_previous(text, tokens, index)
 }
 
 /// Two operands side by side occur in no expression.

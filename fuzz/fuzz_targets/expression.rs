@@ -1,0 +1,19 @@
+//! Any text is read as one expression: no panic, and what is sound has a canonical text that reads back as itself.
+//!
+//! `cargo +nightly fuzz run expression`
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use planrun::source::SourceFile;
+use planrun::syntax::{canonical, parse_expression};
+
+fuzz_target!(|text: &str| {
+    let (expr, diagnostics) = parse_expression(&SourceFile::new("fuzz", text));
+    if !diagnostics.is_empty() {
+        return;
+    }
+    let once = canonical(&expr);
+    let (again, diagnostics) = parse_expression(&SourceFile::new("fuzz", once.as_str()));
+    assert!(diagnostics.is_empty(), "{once}: {diagnostics:?}");
+    assert_eq!(canonical(&again), once);
+});
