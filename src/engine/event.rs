@@ -186,7 +186,7 @@ impl Serialize for Timestamp {
         let (days, of_day) = (millis.div_euclid(86_400_000), millis.rem_euclid(86_400_000));
         let (year, month, day) = civil(days);
         if !(0..=9999).contains(&year) {
-            return jiff::Timestamp::UNIX_EPOCH.serialize(serializer);
+            return serializer.collect_str(&jiff::Timestamp::UNIX_EPOCH);
         }
         let parts = [
             (0, 4, year),
