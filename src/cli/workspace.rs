@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::plan_files::{self, Loaded, PlanFile};
 use super::{Failure, Terminal};
 use crate::diag::render::{FileReport, human};
-use crate::diag::{Diagnostic, codes};
+use crate::diag::{Diagnostic, Severity, codes};
 use crate::host::{Host, RealHost};
 use crate::project::{Location, Project};
 use crate::sema::{self, CheckedFile, Files, Plan, Policy, Tools};
@@ -98,7 +98,9 @@ impl Workspace {
         }
         let checked = self.check(&source);
         let failed = checked.diagnostics.iter().any(Diagnostic::is_error);
-        let shown = checked.diagnostics.into_iter().filter(|found| !failed || found.is_error()).collect::<Vec<_>>();
+        // Notes are for `check`: they would stand before every run of a plan that its author finds good.
+        let weight = if failed { Severity::Error } else { Severity::Warning };
+        let shown = checked.diagnostics.into_iter().filter(|found| found.severity == weight).collect::<Vec<_>>();
         let report = FileReport::new(source, shown);
         if !report.diagnostics.is_empty() {
             terminal.say_plainly(&human(std::slice::from_ref(&report), terminal.look));
