@@ -10,7 +10,7 @@ use super::scope::{NameKind, Place};
 use crate::diag::{Diagnostic, Edit, codes};
 use crate::source::Span;
 use crate::syntax::ast;
-use crate::types::{Effect, Type};
+use crate::types::{Effect, Field, Type};
 
 /// The namespace whose contracts nobody can change: what `sys.echo` gives is what it was given.
 const BUILT_IN: &str = "sys";
@@ -391,11 +391,20 @@ pub(super) struct ArmBlock {
     pub touches: Vec<Touch>,
 }
 
-/// The type that carried state has: that of its first value, literals widened, since later values differ.
+/// The type that carried state has: that of its first value, literals widened at every depth, since later values differ.
 fn state_type(initial: &Type) -> Type {
     match initial {
         Type::Literal(literal) => literal.base(),
-        Type::Null => Type::Any,
+        Type::Null | Type::Never => Type::Any,
+        Type::List(element) => state_type(element).list(),
+        Type::Object(object) => {
+            let field = |field: &Field| Field { ty: state_type(&field.ty), ..field.clone() };
+            Type::object(object.fields.iter().map(field).collect(), object.rest.clone())
+        }
+        Type::Union(members) => Type::union(members.iter().map(|member| match member {
+            Type::Null => Type::Null,
+            other => state_type(other),
+        })),
         other => other.clone(),
     }
 }
