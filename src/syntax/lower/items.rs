@@ -11,7 +11,7 @@ use crate::syntax::lower::statements::Place;
 impl Lowering<'_> {
     /// One child of a `file` node; `None` at its end.
     pub(super) fn item(&mut self, node: Node<'_>) -> Option<Item> {
-        let span = super::trim(self.text, self.span(&node));
+        let span = self.trim(self.span(&node));
         let doc = self.doc_above(span.start);
         let kind = match node.as_rule() {
             Rule::use_item => ItemKind::Use(self.use_item(node)),

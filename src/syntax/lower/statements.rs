@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::clauses::Attributes;
-use super::{Children, DamageKind, Lowering, Node, name, trim};
+use super::{Children, DamageKind, Lowering, Node, name};
 use crate::diag::Diagnostic;
 use crate::diag::codes::text as codes;
 use crate::source::Span;
@@ -48,7 +48,7 @@ impl Lowering<'_> {
     }
 
     fn statement(&mut self, node: Node<'_>, place: Place, statements: &mut Vec<Statement>) {
-        let span = trim(self.text, self.span(&node));
+        let span = self.trim(self.span(&node));
         let doc = self.doc_above(span.start);
         let rule = node.as_rule();
         let mut parts = Children::of(node);
@@ -146,7 +146,7 @@ impl Lowering<'_> {
     pub(super) fn damaged_head(&mut self, whole: Span, junk: &Node<'_>) -> Expr {
         let junk = self.span(junk);
         self.damaged(Span { start: whole.start, end: junk.end }, DamageKind::Statement);
-        super::missing(trim(self.text, junk))
+        super::missing(self.trim(junk))
     }
 
     fn task(&mut self, mut parts: Children<'_>) -> StatementKind {
@@ -183,7 +183,8 @@ impl Lowering<'_> {
 
     fn listener(&mut self, mut parts: Children<'_>, whole: Span) -> StatementKind {
         let word = parts.take(Rule::name);
-        let name = self.variable(word);
+        let damaged = parts.peek() == Some(Rule::junk_head);
+        let name = if damaged { name(word) } else { self.variable(word) };
         let on = match parts.take(Rule::junk_head) {
             Some(junk) => self.damaged_head(whole, &junk),
             None => self.next_expression(&mut parts),
@@ -205,7 +206,7 @@ impl Lowering<'_> {
     fn junk_statement(&mut self, mut parts: Children<'_>, whole: Span, place: Place) -> StatementKind {
         parts.take(Rule::junk_run);
         let end = parts.pairs.peek().map_or(whole.end, |next| self.span(&next).start);
-        let head = trim(self.text, Span { start: whole.start, end });
+        let head = self.trim(Span { start: whole.start, end });
         self.damaged(head, DamageKind::Statement);
         self.next_block(&mut parts, Place { reply: true, yields: true, next: true, ..place });
         let clauses = self.clauses(&mut parts);

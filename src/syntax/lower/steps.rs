@@ -3,7 +3,7 @@
 use super::clauses::Attributes;
 use super::expressions::SeenNames;
 use super::statements::Place;
-use super::{Children, DamageKind, Lowering, Node, is_reserved, missing, name, trim};
+use super::{Children, DamageKind, Lowering, Node, is_reserved, missing, name};
 use crate::source::Span;
 use crate::syntax::ast::{Arm, ArmBody, Expr, ExprKind, InputField, Step, StepBody, WaitFor};
 use crate::syntax::grammar::quiet::Rule;
@@ -113,7 +113,7 @@ impl Lowering<'_> {
         while let Some(node) = parts.next() {
             let place = self.span(&node);
             if node.as_rule() != Rule::race_arm {
-                self.damaged(trim(self.text, place), DamageKind::RaceArm);
+                self.damaged(self.trim(place), DamageKind::RaceArm);
                 sound = false;
                 continue;
             }
@@ -135,7 +135,7 @@ impl Lowering<'_> {
         while let Some(node) = parts.next() {
             let place = self.span(&node);
             if node.as_rule() != Rule::step_arm {
-                self.damaged(trim(self.text, place), DamageKind::StepArm);
+                self.damaged(self.trim(place), DamageKind::StepArm);
                 sound = false;
                 continue;
             }
