@@ -269,7 +269,7 @@ impl<'a> Lexer<'a> {
             Some(length) if length > 0 && rest.as_bytes().get(length) == Some(&b'`') => {
                 self.push(TokenKind::Word, start, start + length + 2);
             }
-            Some(0) | None | Some(_) => {
+            Some(_) | None => {
                 let span = Span::new(start, start + 1);
                 self.diagnostics.push(
                     Diagnostic::new(
