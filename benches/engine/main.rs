@@ -131,9 +131,7 @@ impl Bench {
         let mut sink = BufWriter::new(Sink::default());
         let program = Arc::new(Program::new(plan));
         let mut observer = |event: &Event<'_>| {
-            if serde_json::to_writer(&mut sink, event).is_ok() {
-                let _ = sink.write_all(b"\n");
-            }
+            let _ = event.write_line(&mut sink);
         };
         let context = Context {
             host: self.host.clone(),
