@@ -1,1 +1,100 @@
-//! The command line: one file per subcommand.
+//! The command line: one file per subcommand; the only place that prints, colours and picks exit codes.
+
+pub mod arguments;
+pub mod check;
+pub mod eval;
+mod exit;
+pub mod explain;
+pub mod graph;
+pub mod mock;
+mod page;
+mod plan_files;
+pub mod progress;
+pub mod run;
+mod terminal;
+pub mod workspace;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+pub use exit::{Exit, Failure};
+pub use terminal::{Color, Terminal};
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    fine
+  1    findings, a failed run, a failed test
+  2    wrong usage
+  3    the environment or the configuration
+  4    the run is paused and waits for somebody
+  130  interrupted";
+
+/// Plans for tools: checked before the run, run as a durable graph, tested in CI.
+#[derive(Debug, Parser)]
+#[command(name = "planrun", version, after_help = EXIT_CODES)]
+pub struct CommandLine {
+    #[command(flatten)]
+    pub global: Global,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Flags that every command takes.
+#[derive(Debug, Args)]
+pub struct Global {
+    /// When to colour.
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", help_heading = "Everywhere")]
+    pub color: Color,
+    /// Print results and errors only.
+    #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = "Everywhere")]
+    pub quiet: bool,
+    /// Tell more; twice tells everything.
+    #[arg(short, long, global = true, action = clap::ArgAction::Count, help_heading = "Everywhere")]
+    pub verbose: u8,
+    /// The folder of planrun.yaml, instead of the nearest one above the plan.
+    #[arg(long, global = true, value_name = "DIR", help_heading = "Everywhere")]
+    pub project: Option<PathBuf>,
+}
+
+/// What planrun can do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    Check(check::Arguments),
+    Eval(arguments::EvalArguments),
+    Explain(explain::Arguments),
+    Graph(graph::Arguments),
+    Mock(arguments::MockArguments),
+    Run(arguments::RunArguments),
+}
+
+/// Does what the command line of this process asks for.
+#[must_use]
+pub fn main() -> ExitCode {
+    let line = match CommandLine::try_parse() {
+        Ok(line) => line,
+        Err(answer) => {
+            // Also the way in which help and version arrive. A closed stream is no failure.
+            let _ = answer.print();
+            return if answer.use_stderr() { Exit::Usage } else { Exit::Fine }.into();
+        }
+    };
+    let terminal = Terminal::new(line.global.color, line.global.quiet, line.global.verbose);
+    let exit = dispatch(&line, terminal).unwrap_or_else(|failure| {
+        terminal.complain(&failure.to_string());
+        Exit::from(&failure)
+    });
+    exit.into()
+}
+
+fn dispatch(line: &CommandLine, terminal: Terminal) -> Result<Exit, Failure> {
+    match &line.command {
+        Command::Check(arguments) => check::run(arguments, line.global.project.as_deref(), terminal),
+        Command::Eval(arguments) => eval::command(arguments, terminal),
+        Command::Explain(arguments) => explain::run(arguments, terminal),
+        Command::Graph(arguments) => graph::run(arguments, line.global.project.as_deref(), terminal),
+        Command::Mock(arguments) => mock::command(arguments),
+        Command::Run(arguments) => run::run(arguments, line.global.project.as_deref(), terminal),
+    }
+}

@@ -87,6 +87,7 @@ impl Diagnostic {
 
     /// What was wanted and what was found.
     #[must_use]
+    #[expect(clippy::needless_pass_by_value, reason = "call sites pass types and text alike, owned or not")]
     pub fn expected(mut self, expected: impl ToString, actual: impl ToString) -> Self {
         self.expected = Some(expected.to_string());
         self.actual = Some(actual.to_string());

@@ -2,8 +2,11 @@
 
 pub mod codes;
 mod diagnostic;
+pub mod render;
+mod severities;
 mod suggest;
 
 pub use codes::{Code, Severity};
 pub use diagnostic::{Diagnostic, Edit, Fix, Label};
+pub use severities::{Severities, UnknownCode, code_named};
 pub use suggest::closest;

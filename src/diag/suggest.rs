@@ -3,11 +3,12 @@
 /// The candidate nearest to `word`, if it is near enough to be what was meant.
 ///
 /// The distance is Damerau–Levenshtein (optimal string alignment) over lower-cased text; a third of the word, and
-/// at least one edit, may differ. A candidate that only adds or drops a whole word (`emp` for `emp_id`) is near too.
+/// at least one edit, may differ; words of one letter have no neighbours. A candidate that only adds or drops a whole word (`emp` for `emp_id`) is near too.
 #[must_use]
 pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wanted = word.to_lowercase();
-    let limit = (wanted.chars().count() / 3).max(1);
+    let letters = wanted.chars().count();
+    let limit = if letters < 2 { 0 } else { (letters / 3).max(1) };
     candidates
         .into_iter()
         .filter_map(|candidate| {
@@ -30,5 +31,6 @@ mod tests {
         assert_eq!(closest("emplid", ["level", "emp_id"]), Some("emp_id"));
         assert_eq!(closest("emp", ["level", "emp_id"]), Some("emp_id"));
         assert_eq!(closest("banana", ["level", "emp_id"]), None);
+        assert_eq!(closest("x", ["y", "i"]), None);
     }
 }

@@ -1,1 +1,77 @@
-//! Runs the graph.
+//! Runs the graph: one dispatcher owns the state, attempts run beside it and answer by message.
+
+mod abort;
+mod arguments;
+mod attempt;
+mod clock;
+mod compound;
+mod dispatcher;
+mod event;
+mod failure;
+mod frame;
+mod outcome;
+mod policy;
+mod settle;
+mod step;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+pub use event::{Event, EventKind, Observer, Silence, short_duration};
+pub use failure::StepError;
+pub use outcome::{Outcome, StepReport, Usage};
+pub use policy::Defaults;
+
+use crate::graph::{self, Graph};
+use crate::host::Host;
+use crate::sema::Plan;
+use crate::tools::{Catalog, Permissions};
+use crate::value::Value;
+
+/// A checked plan with its graph, and those that it calls.
+#[derive(Debug)]
+pub struct Program {
+    pub plan: Arc<Plan>,
+    pub graph: Arc<Graph>,
+    plans: Vec<Arc<Program>>,
+}
+
+impl Program {
+    /// Orders a plan and those that it calls.
+    #[must_use]
+    pub fn new(plan: Arc<Plan>) -> Self {
+        let graph = Arc::new(graph::build(&plan));
+        Self::with_graph(plan, graph)
+    }
+
+    fn with_graph(plan: Arc<Plan>, graph: Arc<Graph>) -> Self {
+        let called = plan.plans.iter().zip(&graph.plans);
+        let plans = called.map(|(plan, graph)| Arc::new(Self::with_graph(plan.clone(), graph.clone()))).collect();
+        Self { plan, graph, plans }
+    }
+}
+
+/// What a run needs beside its plan.
+pub struct Context<'a> {
+    pub host: Arc<dyn Host>,
+    /// Every tool that the plan calls; the built-in ones get their permissions from the plan.
+    pub tools: Arc<Catalog>,
+    /// The limit of what plans may reach: the project's; `None` where it sets none.
+    pub limit: Option<Permissions>,
+    /// Where relative paths in permissions begin.
+    pub root: PathBuf,
+    /// Decides idempotency keys and jitter.
+    pub run_id: String,
+    pub defaults: Defaults,
+    pub observer: &'a mut dyn Observer,
+    /// Fires when somebody stops the run.
+    pub cancel: CancellationToken,
+}
+
+/// Runs a plan to its end. The inputs have been checked against its parameters.
+pub async fn run(program: &Arc<Program>, inputs: &BTreeMap<Arc<str>, Value>, context: Context<'_>) -> Outcome {
+    dispatcher::Dispatcher::new(context).run(program, inputs).await
+}

@@ -1,4 +1,188 @@
-//! A host in memory, for tests.
+//! A host in memory: files, clock, variables and chance as a test or a replay sets them.
 
-/// A host in memory.
-pub struct MemoryHost;
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::{FileKind, Host};
+
+/// A host in memory. Its clock stands still until it is moved, and its chance is the same for the same seed.
+#[derive(Debug)]
+pub struct MemoryHost {
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    files: BTreeMap<PathBuf, Vec<u8>>,
+    variables: BTreeMap<String, String>,
+    now: i128,
+    elapsed: Duration,
+    seed: u64,
+}
+
+impl MemoryHost {
+    /// A host without files and variables, at 2026-01-01T00:00:00Z.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        let now = 1_767_225_600_000_000_000;
+        let state = State { files: BTreeMap::new(), variables: BTreeMap::new(), now, elapsed: Duration::ZERO, seed };
+        Self { state: Mutex::new(state) }
+    }
+
+    /// With a file of this content.
+    #[must_use]
+    pub fn with_file(self, path: impl AsRef<Path>, content: impl Into<Vec<u8>>) -> Self {
+        self.state().files.insert(plain(path.as_ref()), content.into());
+        self
+    }
+
+    /// With this environment variable.
+    #[must_use]
+    pub fn with_variable(self, name: &str, value: &str) -> Self {
+        self.state().variables.insert(name.into(), value.into());
+        self
+    }
+
+    /// Sets the wall clock, in nanoseconds since 1970-01-01T00:00:00Z.
+    pub fn set_now(&self, nanoseconds: i128) {
+        self.state().now = nanoseconds;
+    }
+
+    /// Moves both clocks on.
+    pub fn advance(&self, by: Duration) {
+        let mut state = self.state();
+        state.now = state.now.saturating_add_unsigned(by.as_nanos());
+        state.elapsed = state.elapsed.saturating_add(by);
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Nothing panics while it holds the lock, so the state behind a poisoned one is whole.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Default for MemoryHost {
+    fn default() -> Self {
+        Self::new(0)
+    }
+}
+
+impl Host for MemoryHost {
+    fn now(&self) -> i128 {
+        self.state().now
+    }
+
+    fn monotonic(&self) -> Duration {
+        self.state().elapsed
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        self.state().variables.get(name).cloned()
+    }
+
+    /// `SplitMix64`: short, and equal everywhere.
+    fn random(&self) -> u64 {
+        let mut state = self.state();
+        state.seed = state.seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (state.seed ^ (state.seed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn read_file(&self, path: &Path) -> io::Result<String> {
+        self.read_bounded(path, u64::MAX)
+    }
+
+    fn read_bounded(&self, path: &Path, most: u64) -> io::Result<String> {
+        if self.kind(path)? == FileKind::Folder {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
+        let bytes = self.state().files.get(&plain(path)).cloned().ok_or(io::ErrorKind::NotFound)?;
+        if u64::try_from(bytes.len()).is_ok_and(|length| length > most) {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        String::from_utf8(bytes).map_err(|_| io::ErrorKind::InvalidData.into())
+    }
+
+    fn kind(&self, path: &Path) -> io::Result<FileKind> {
+        let path = plain(path);
+        let state = self.state();
+        if state.files.contains_key(&path) {
+            return Ok(FileKind::File);
+        }
+        let folder = state.files.keys().any(|file| file.starts_with(&path)) || path == Path::new("/");
+        if folder { Ok(FileKind::Folder) } else { Err(io::ErrorKind::NotFound.into()) }
+    }
+
+    fn canonical(&self, path: &Path) -> io::Result<PathBuf> {
+        self.kind(path).map(|_| plain(path))
+    }
+
+    fn write_file(&self, path: &Path, content: &[u8]) -> io::Result<()> {
+        self.state().files.insert(plain(path), content.to_vec());
+        Ok(())
+    }
+
+    fn append_file(&self, path: &Path, content: &[u8]) -> io::Result<()> {
+        self.state().files.entry(plain(path)).or_default().extend_from_slice(content);
+        Ok(())
+    }
+
+    fn list_folder(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
+        if self.kind(path)? == FileKind::File {
+            return Err(io::ErrorKind::NotADirectory.into());
+        }
+        let folder = plain(path);
+        let state = self.state();
+        let inside = state.files.keys().filter_map(|file| file.strip_prefix(&folder).ok());
+        let mut paths: Vec<PathBuf> = inside.filter_map(|rest| Some(folder.join(rest.components().next()?))).collect();
+        paths.dedup();
+        Ok(paths)
+    }
+}
+
+/// An absolute path without `.` and `..`; relative ones begin at `/`.
+fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::from("/");
+    for component in path.components() {
+        match component {
+            Component::Normal(name) => plain.push(name),
+            Component::ParentDir => drop(plain.pop()),
+            Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_make_folders() {
+        let host = MemoryHost::new(1).with_file("a/b.txt", "x").with_file("a/c/d.txt", "y").with_file("z", [0xff]);
+        assert_eq!(host.list_folder(Path::new("a")).unwrap(), [Path::new("/a/b.txt"), Path::new("/a/c")]);
+        assert_eq!(host.kind(Path::new("a/c")).unwrap(), FileKind::Folder);
+        assert_eq!(host.canonical(Path::new("a/c/../b.txt")).unwrap(), Path::new("/a/b.txt"));
+        assert_eq!(host.read_file(Path::new("z")).unwrap_err().kind(), io::ErrorKind::InvalidData);
+        assert_eq!(host.read_file(Path::new("q")).unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(host.read_file(Path::new("a")).unwrap_err().kind(), io::ErrorKind::IsADirectory);
+        host.write_file(Path::new("/a/b.txt"), b"new").unwrap();
+        assert_eq!(host.read_file(Path::new("a/b.txt")).unwrap(), "new");
+    }
+
+    #[test]
+    fn the_clock_moves_when_told_and_chance_repeats() {
+        let host = MemoryHost::new(7);
+        let start = host.now();
+        assert_eq!(host.now(), start);
+        host.advance(Duration::from_secs(2));
+        assert_eq!(host.now() - start, 2_000_000_000);
+        assert_eq!(host.monotonic(), Duration::from_secs(2));
+        assert_eq!(host.random(), MemoryHost::new(7).random());
+        assert_ne!(host.random(), host.random());
+    }
+}

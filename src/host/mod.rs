@@ -10,6 +10,13 @@ use std::time::Duration;
 pub use memory::MemoryHost;
 pub use real::RealHost;
 
+/// What stands at a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileKind {
+    File,
+    Folder,
+}
+
 /// What planrun asks of the machine it runs on.
 pub trait Host: Send + Sync {
     /// Nanoseconds since 1970-01-01T00:00:00Z by the wall clock.
@@ -25,11 +32,32 @@ pub trait Host: Send + Sync {
     /// # Errors
     /// Whatever the file system says.
     fn read_file(&self, path: &Path) -> io::Result<String>;
+    /// The text of a file of at most `most` bytes; an error of kind `FileTooLarge` where it is larger, and of kind
+    /// `InvalidData` where it is not UTF-8.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    fn read_bounded(&self, path: &Path, most: u64) -> io::Result<String>;
+    /// What stands at a path, links followed.
+    ///
+    /// # Errors
+    /// Of kind `NotFound` where nothing stands there.
+    fn kind(&self, path: &Path) -> io::Result<FileKind>;
+    /// The one absolute path of something that exists, without links and `..`.
+    ///
+    /// # Errors
+    /// Of kind `NotFound` where nothing stands there.
+    fn canonical(&self, path: &Path) -> io::Result<PathBuf>;
     /// Replaces a file as a whole: readers see the old or the new text, never a part.
     ///
     /// # Errors
     /// Whatever the file system says.
     fn write_file(&self, path: &Path, content: &[u8]) -> io::Result<()>;
+    /// Adds to the end of a file, which is made where there is none.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    fn append_file(&self, path: &Path, content: &[u8]) -> io::Result<()>;
     /// The paths in a folder, sorted by name.
     ///
     /// # Errors

@@ -1,4 +1,122 @@
 //! The machine itself.
 
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use super::{FileKind, Host};
+
 /// The machine itself.
+#[derive(Clone, Copy, Debug, Default)]
 pub struct RealHost;
+
+impl Host for RealHost {
+    fn now(&self) -> i128 {
+        jiff::Timestamp::now().as_nanosecond()
+    }
+
+    fn monotonic(&self) -> Duration {
+        static START: OnceLock<Instant> = OnceLock::new();
+        START.get_or_init(Instant::now).elapsed()
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        std::env::var(name).ok()
+    }
+
+    fn random(&self) -> u64 {
+        let (high, low) = uuid::Uuid::new_v4().as_u64_pair();
+        // The bits that a version 4 id fixes stand at different places of its halves.
+        high ^ low
+    }
+
+    fn read_file(&self, path: &Path) -> io::Result<String> {
+        fs::read_to_string(path)
+    }
+
+    fn read_bounded(&self, path: &Path, most: u64) -> io::Result<String> {
+        let file = File::open(path)?;
+        if file.metadata()?.is_dir() {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
+        let mut bytes = Vec::new();
+        file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+        if u64::try_from(bytes.len()).is_ok_and(|length| length > most) {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        String::from_utf8(bytes).map_err(|_| io::ErrorKind::InvalidData.into())
+    }
+
+    fn kind(&self, path: &Path) -> io::Result<FileKind> {
+        Ok(if fs::metadata(path)?.is_dir() { FileKind::Folder } else { FileKind::File })
+    }
+
+    fn canonical(&self, path: &Path) -> io::Result<PathBuf> {
+        fs::canonicalize(path)
+    }
+
+    fn write_file(&self, path: &Path, content: &[u8]) -> io::Result<()> {
+        let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+        let mut beside = std::ffi::OsString::from(".");
+        beside.push(name);
+        beside.push(format!(".{:016x}.new", self.random()));
+        let new = path.with_file_name(beside);
+        let result = fill(&new, path, content);
+        if result.is_err() {
+            // The file may not even exist; the first failure is the one to tell.
+            let _ = fs::remove_file(&new);
+        }
+        result
+    }
+
+    fn append_file(&self, path: &Path, content: &[u8]) -> io::Result<()> {
+        OpenOptions::new().append(true).create(true).open(path)?.write_all(content)
+    }
+
+    fn list_folder(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
+        let mut paths = fs::read_dir(path)?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?;
+        paths.sort();
+        Ok(paths)
+    }
+}
+
+/// Writes `new` completely before it takes the place of `path`, with the permissions that the old file had.
+fn fill(new: &Path, path: &Path, content: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).open(new)?;
+    file.write_all(content)?;
+    if let Ok(old) = fs::metadata(path) {
+        file.set_permissions(old.permissions())?;
+    }
+    file.sync_all()?;
+    fs::rename(new, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_as_a_whole_and_leaves_nothing_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("名字.txt");
+        RealHost.write_file(&path, b"one").unwrap();
+        RealHost.write_file(&path, "zwei ü".as_bytes()).unwrap();
+        assert_eq!(RealHost.read_file(&path).unwrap(), "zwei ü");
+        assert_eq!(RealHost.list_folder(folder.path()).unwrap(), std::slice::from_ref(&path));
+        assert_eq!(RealHost.kind(folder.path()).unwrap(), FileKind::Folder);
+        assert_eq!(RealHost.read_bounded(&path, 3).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+        fs::write(&path, [0xff]).unwrap();
+        assert_eq!(RealHost.read_bounded(&path, 9).unwrap_err().kind(), io::ErrorKind::InvalidData);
+        assert!(RealHost.write_file(&folder.path().join("absent/file"), b"").is_err());
+    }
+
+    #[test]
+    fn time_goes_on_and_chance_differs() {
+        assert!(RealHost.now() > 1_700_000_000_000_000_000);
+        let before = RealHost.monotonic();
+        assert!(RealHost.monotonic() >= before);
+        assert_ne!(RealHost.random(), RealHost.random());
+    }
+}

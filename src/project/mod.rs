@@ -1,1 +1,135 @@
-//! `planrun.yaml`: where tools come from, and the defaults.
+//! `planrun.yaml`: where tools come from, what plans may reach, and the defaults.
+
+mod app_paths;
+mod locate;
+mod settings;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::diag::Diagnostic;
+use crate::host::Host;
+use crate::source::{SourceFile, Span};
+use crate::tools::app::{App, Findings, load_apps};
+use crate::tools::{Catalog, Grant, PermissionError, Permissions};
+
+pub use app_paths::load_app_paths;
+pub use locate::Location;
+pub use settings::{CheckSettings, Settings};
+
+/// What surrounds a plan.
+#[derive(Clone, Debug)]
+pub struct Project {
+    /// The folder at which relative paths begin.
+    pub root: PathBuf,
+    pub settings: Settings,
+    pub apps: Vec<App>,
+}
+
+/// A project that cannot be used, in one sentence for the user.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ProjectError(pub String);
+
+impl Project {
+    /// The project around a plan: that of `folder` where it is given, else the nearest `planrun.yaml` at or above the
+    /// plan, else the plan's own folder. `None` for a plan from standard input, which is in the current folder.
+    ///
+    /// # Errors
+    /// Where `planrun.yaml` cannot be understood or names files that do not exist.
+    pub fn load(
+        host: &dyn Host,
+        plan: Option<&Path>,
+        folder: Option<&Path>,
+    ) -> Result<(Self, Vec<Findings>), ProjectError> {
+        Self::open(host, &Location::of(host, plan, folder)?)
+    }
+
+    /// The project at a place that has been found. Plans with the same place share one project.
+    ///
+    /// # Errors
+    /// As for [`Project::load`].
+    pub fn open(host: &dyn Host, location: &Location) -> Result<(Self, Vec<Findings>), ProjectError> {
+        let mut findings = Vec::new();
+        let mut settings = Settings::default();
+        let mut listed = None;
+        if let Some(file) = &location.file {
+            let text = host.read_file(file).map_err(|problem| unreadable(file, &problem))?;
+            let source = SourceFile::new(shown(file), text);
+            let mut found = Vec::new();
+            let read = settings::read(&source, host, &mut found).map_err(|fault| fault.within(&source))?;
+            (settings, listed) = (read.settings, read.apps);
+            if !found.is_empty() {
+                found.sort_by_key(|finding: &Diagnostic| finding.span);
+                findings.push(Findings { source: Arc::new(source), diagnostics: found });
+            }
+        }
+        let files = match (&listed, &location.file) {
+            (Some(paths), Some(file)) => app_paths::listed(host, &location.folder, paths, file)?,
+            _ => app_paths::beside(host, &location.folder),
+        };
+        let loaded = load_apps(host, &files);
+        findings.extend(loaded.findings);
+        let root = if location.folder.as_os_str().is_empty() { PathBuf::from(".") } else { location.folder.clone() };
+        Ok((Self { root, settings, apps: loaded.apps }, findings))
+    }
+
+    /// What a plan with this `allow` may reach: never more than the project's own `allow`, where it has one.
+    ///
+    /// # Errors
+    /// The first pattern that cannot be understood.
+    pub fn permissions(&self, plan: &Grant, host: &dyn Host) -> Result<Permissions, PermissionError> {
+        let own = Permissions::new(plan, &self.root, host)?;
+        match &self.settings.allow {
+            Some(outer) => Ok(own.within(&Permissions::new(outer, &self.root, host)?)),
+            None => Ok(own),
+        }
+    }
+
+    /// Every tool that plans of this project can call. For mocks, `endpoint` gives the address that stands in for
+    /// those in the file of the app with this name.
+    #[must_use]
+    pub fn catalog(
+        &self,
+        host: &Arc<dyn Host>,
+        permissions: &Arc<Permissions>,
+        endpoint: Option<&dyn Fn(&str) -> String>,
+    ) -> Catalog {
+        let mut catalog = Catalog::new(host.clone(), self.root.clone(), permissions);
+        for app in &self.apps {
+            let endpoint = endpoint.map(|endpoint| endpoint(&app.name));
+            catalog.add_app(app, endpoint.as_deref());
+        }
+        catalog
+    }
+}
+
+/// Something in `planrun.yaml` that cannot be used.
+struct Fault {
+    span: Span,
+    message: String,
+}
+
+impl Fault {
+    fn new(span: Span, message: impl Into<String>) -> Self {
+        Self { span, message: message.into() }
+    }
+
+    fn within(self, source: &SourceFile) -> ProjectError {
+        let place = source.position(self.span.start);
+        ProjectError(format!("{}:{}:{}: {}", source.name(), place.line, place.column, self.message))
+    }
+}
+
+fn unreadable(path: &Path, problem: &std::io::Error) -> ProjectError {
+    let why = if problem.kind() == std::io::ErrorKind::InvalidData {
+        "it is not UTF-8 text".to_owned()
+    } else {
+        problem.to_string()
+    };
+    ProjectError(format!("{} cannot be read: {why}", shown(path)))
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string().replace('\\', "/")
+}

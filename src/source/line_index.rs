@@ -1,5 +1,7 @@
 //! From byte offsets to lines and columns.
 
+use super::Span;
+
 /// A place as people count it: both from 1, columns in characters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
 pub struct Position {
@@ -22,6 +24,15 @@ impl LineIndex {
         let newlines = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
         let starts = newlines.map(|(offset, _)| u32::try_from(offset + 1).unwrap_or(u32::MAX));
         Self { starts: std::iter::once(0).chain(starts).collect() }
+    }
+
+    /// The range of a line, counted from 1, with its line break.
+    #[must_use]
+    pub fn line(&self, text: &str, number: u32) -> Option<Span> {
+        let index = (number as usize).checked_sub(1)?;
+        let start = *self.starts.get(index)? as usize;
+        let end = self.starts.get(index + 1).map_or(text.len(), |next| *next as usize);
+        Some(Span::new(start, end))
     }
 
     /// The place of `offset` in `text`, which must be the text the index was made from.

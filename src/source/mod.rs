@@ -97,6 +97,16 @@ impl SourceFile {
         self.text.get(span.range()).unwrap_or("")
     }
 
+    /// The range of a line, counted from 1, without its line break; `None` behind the last line.
+    #[must_use]
+    pub fn line(&self, number: u32) -> Option<Span> {
+        let span = self.lines.get_or_init(|| LineIndex::new(&self.text)).line(&self.text, number)?;
+        let text = self.slice(span);
+        let text = text.strip_suffix('\n').unwrap_or(text);
+        let text = text.strip_suffix('\r').unwrap_or(text);
+        Some(Span::new(span.start as usize, span.start as usize + text.len()))
+    }
+
     /// Line and column of a byte offset, both from 1; columns count characters.
     #[must_use]
     pub fn position(&self, offset: u32) -> Position {

@@ -1,5 +1,16 @@
 //! Calling the world: the transport trait, the catalog and one file per transport.
 
+pub mod app;
+mod catalog;
+mod effect;
+mod files;
+pub mod http;
+mod permissions;
+mod process;
+mod system;
 mod transport;
 
+pub use catalog::{BUILT_IN, Catalog, Namespace, Tool};
+pub use effect::{Given, effect_of};
+pub use permissions::{Grant, PermissionError, Permissions};
 pub use transport::{Answer, CallError, Outcome, Reply, Request, Sent, Transport};

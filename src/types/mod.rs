@@ -1,13 +1,30 @@
 //! Types of values, what fits into what, and the signatures of tools.
 
+mod absence;
+mod check;
+mod decode;
+mod display;
 mod effect;
 mod error_class;
+mod fit;
+mod mismatch;
+mod number;
+mod schema;
+mod shape;
 mod signature;
+mod union;
 
 use std::sync::Arc;
 
+pub use absence::without_absent;
+pub use check::{check_value, type_of};
+pub use decode::{decode, encode};
 pub use effect::Effect;
 pub use error_class::{Auth, Budget, Denied, ErrorClass, ErrorPattern, Transient, Validation};
+pub use fit::{Fit, fit};
+pub use mismatch::{Misfit, Mismatch, PathPart};
+pub use schema::{SchemaError, Validator, Violation, from_schema, to_schema};
+pub use shape::{FieldLookup, error_object, field, field_names, result_union};
 pub use signature::{Parameter, Signature};
 
 /// The type of a value.

@@ -17,6 +17,8 @@ pub struct Signature {
     pub extra_arguments: bool,
     /// The result; [`Type::Any`] where the contract says nothing.
     pub returns: Type,
+    /// The argument that the tool gives back as it is, so that the result has its type.
+    pub gives_back: Option<Arc<str>>,
     pub effect: Effect,
     /// Whether the contract names the effect class; otherwise it is assumed.
     pub effect_declared: bool,
@@ -47,6 +49,28 @@ pub struct Parameter {
 }
 
 impl Signature {
+    /// A tool of which nothing is known but its name: any result, and an effect, since nothing else is safe to assume.
+    #[must_use]
+    pub fn unknown(namespace: Arc<str>, name: Arc<str>) -> Self {
+        Self {
+            namespace,
+            name,
+            description: None,
+            parameters: Vec::new(),
+            extra_arguments: false,
+            returns: Type::Any,
+            gives_back: None,
+            effect: Effect::default(),
+            effect_declared: false,
+            raises: Vec::new(),
+            key_argument: None,
+            resource: None,
+            stateless: false,
+            input_schema: None,
+            output_schema: None,
+        }
+    }
+
     /// The dotted name that plans call it by.
     #[must_use]
     pub fn path(&self) -> String {

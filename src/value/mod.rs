@@ -1,7 +1,15 @@
 //! Run-time values: what expressions compute and tools take and give.
 
+mod construct;
+mod json;
 mod key;
 mod number;
+mod order;
+mod show;
+#[cfg(test)]
+mod tests;
+mod time;
+mod typed;
 
 use std::sync::Arc;
 
@@ -9,6 +17,12 @@ use indexmap::IndexMap;
 
 pub use key::Key;
 pub use number::{Exact, Number};
+pub use order::Order;
+pub use time::{
+    Civil, MAX_DURATION, MAX_TIMESTAMP, MIN_TIMESTAMP, duration_text, parse_duration, parse_offset, parse_timestamp,
+    timestamp_text,
+};
+pub use typed::TypedError;
 
 /// The entries of a map or object in the order in which they were written or received.
 pub type Map = IndexMap<Key, Value>;

@@ -1,1 +1,337 @@
-//! `planrun check`: fixtures of every code, rendering, formats.
+//! `planrun check` and `planrun explain`: the pages of all codes, fixture folders, exit codes, formats.
+
+use std::path::Path;
+
+use planrun::diag::codes::{self, Code};
+use serde_json::Value;
+
+use crate::support::{Output, compare, folder, planrun, root};
+
+/// Bytes that are no plan, for what must be reported without any help of the language.
+const BAD_BYTES: &[u8] = b"plan p(\xff) {}\n";
+/// A plan in which there is nothing to find.
+const GOOD: &str = "plan p() -> int {\n    reply 1\n}\n";
+
+/// The parts of a code's page that are executed.
+#[derive(Default)]
+struct Page {
+    bad: Option<Vec<u8>>,
+    good: Option<Vec<u8>>,
+    /// Further files. Those above the bad plan are there for both; those between the plans win for the good one.
+    files: Vec<(String, Vec<u8>)>,
+    /// How many of them stand above the bad plan.
+    above_bad: usize,
+}
+
+/// What the next fenced block of a page is.
+enum Next {
+    Nothing,
+    Bad,
+    Good,
+    File(String),
+}
+
+/// Bad plans that no page can show; their pages describe them in words.
+fn described(code: &Code) -> Option<Vec<u8>> {
+    let nested = |depth| format!("plan p() -> int {{\n    reply {}1{}\n}}\n", "(".repeat(depth), ")".repeat(depth));
+    match code.name {
+        "file-too-large" => Some(vec![b' '; planrun::source::MAX_FILE_BYTES + 1]),
+        "too-deep" => Some(nested(5000).into_bytes()),
+        _ => None,
+    }
+}
+
+/// Reads a page: `Bad:`, `Good:` and ``File `name`:`` announce the fenced block that follows. In blocks `⟨U+202E⟩`
+/// stands for a character and `⟨byte FF⟩` for a byte that a page cannot show.
+fn parse(page: &str) -> Page {
+    let mut parsed = Page::default();
+    let mut next = Next::Nothing;
+    let mut lines = page.lines();
+    while let Some(line) = lines.next() {
+        match line.trim_end() {
+            "Bad:" => next = Next::Bad,
+            "Good:" => next = Next::Good,
+            fence if fence.starts_with("```") => {
+                let block: Vec<_> = lines.by_ref().take_while(|line| !line.starts_with("```")).collect();
+                let block = block.join("\n") + "\n";
+                match std::mem::replace(&mut next, Next::Nothing) {
+                    Next::Nothing => {}
+                    Next::Bad => {
+                        parsed.bad = Some(bytes(&block));
+                        parsed.above_bad = parsed.files.len();
+                    }
+                    Next::Good => parsed.good = Some(bytes(&block)),
+                    Next::File(name) => parsed.files.push((name, bytes(&block))),
+                }
+            }
+            line => {
+                if let Some(name) = line.strip_prefix("File `").and_then(|rest| rest.strip_suffix("`:")) {
+                    next = Next::File(name.to_owned());
+                }
+            }
+        }
+    }
+    parsed
+}
+
+fn bytes(block: &str) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut parts = block.split('⟨');
+    out.extend(parts.next().unwrap_or("").bytes());
+    for part in parts {
+        let (name, rest) = part.split_once('⟩').expect("`⟨` without `⟩`");
+        let number = |text: &str| u32::from_str_radix(text, 16).unwrap();
+        if let Some(code) = name.strip_prefix("U+") {
+            let character = char::from_u32(number(code)).unwrap();
+            out.extend(character.encode_utf8(&mut [0; 4]).bytes());
+        } else {
+            out.push(u8::try_from(number(name.strip_prefix("byte ").unwrap())).unwrap());
+        }
+        out.extend(rest.bytes());
+    }
+    out
+}
+
+/// Checks one plan with its files: code and severity of each finding.
+fn findings(plan: &[u8], files: &[(String, Vec<u8>)]) -> Result<Vec<(String, String)>, String> {
+    let files = files.iter().map(|(name, content)| (name.as_str(), content.as_slice()));
+    let folder = folder(files.chain([("example.plan", plan)]));
+    let output = planrun(["check", "--format", "json", "example.plan"]).within(folder.path()).run();
+    if output.status > 1 {
+        return Err(format!("check ended with {}: {}", output.status, output.stderr));
+    }
+    let text = |finding: &Value, key: &str| finding[key].as_str().unwrap().to_owned();
+    let found = output.json()["diagnostics"].as_array().unwrap().clone();
+    Ok(found.iter().map(|finding| (text(finding, "code"), text(finding, "severity"))).collect())
+}
+
+/// Everything that is wrong with the page of a code.
+fn faults(code: &Code) -> Vec<String> {
+    let mut faults = Vec::new();
+    let page = parse(code.page);
+    let first = code.page.lines().next().unwrap_or("");
+    if !first.ends_with('.') || first.starts_with(['#', '`']) {
+        faults.push(format!("its first line is no sentence: `{first}`"));
+    }
+    match page.bad.or_else(|| described(code)).map(|plan| findings(&plan, &page.files[..page.above_bad])) {
+        None => faults.push("it has no bad plan (`Bad:` and a fenced block)".into()),
+        Some(Err(fault)) => faults.push(format!("its bad plan: {fault}")),
+        Some(Ok(found)) => {
+            if !found.iter().any(|(name, _)| name == code.name) {
+                faults.push(format!("its bad plan is not reported: {found:?}"));
+            }
+            let strangers = found.iter().filter(|(name, severity)| name != code.name && severity == "error");
+            faults.extend(strangers.map(|(name, _)| format!("its bad plan also has the error {name}")));
+        }
+    }
+    match page.good.map(|plan| findings(&plan, &page.files)) {
+        None => faults.push("it has no good plan (`Good:` and a fenced block)".into()),
+        Some(Err(fault)) => faults.push(format!("its good plan: {fault}")),
+        Some(Ok(found)) if found.is_empty() => {}
+        Some(Ok(found)) => faults.push(format!("its good plan is reported: {found:?}")),
+    }
+    faults
+}
+
+/// The codes to look at: the one that `PLANRUN_CODE` names, or all.
+fn chosen() -> impl Iterator<Item = &'static Code> {
+    let wanted = std::env::var("PLANRUN_CODE").ok();
+    codes::all().filter(move |code| wanted.as_deref().is_none_or(|wanted| wanted == code.name))
+}
+
+/// `PLANRUN_CODE=unknown-name cargo test --test it check::pages_hold` looks at one.
+#[test]
+fn pages_hold() {
+    let mut faulty = Vec::new();
+    for code in chosen().filter(|code| !code.page.is_empty()) {
+        faulty.extend(faults(code).into_iter().map(|fault| format!("{}: {fault}", code.name)));
+    }
+    assert!(faulty.is_empty(), "{} faults in pages\n{}", faulty.len(), faulty.join("\n"));
+}
+
+#[test]
+fn every_code_has_a_page() {
+    let missing: Vec<_> = chosen().filter(|code| code.page.is_empty()).map(|code| code.name).collect();
+    assert!(missing.is_empty(), "{} codes have no page: {}", missing.len(), missing.join(", "));
+}
+
+#[test]
+fn pages_are_read_with_their_files_and_hidden_characters() {
+    let page = parse(
+        "One.\n\nFile `apps/hr.yaml`:\n\n```yaml\nname: hr\n```\n\nBad:\n\n```plan\na⟨U+202E⟩b⟨byte FF⟩\n```\n\nGood:\n```plan\nx\n```\n",
+    );
+    assert_eq!(page.bad.unwrap(), b"a\xe2\x80\xaeb\xff\n");
+    assert_eq!(page.good.unwrap(), b"x\n");
+    assert_eq!(page.files, [("apps/hr.yaml".to_owned(), b"name: hr\n".to_vec())]);
+}
+
+/// A folder below `tests/fixtures/check` is a project that is checked as it stands. `expected.txt` in it is what comes:
+/// standard output, standard error and the exit code. `PLANRUN_BLESS=1` writes it anew; read what it wrote.
+#[test]
+fn fixture_folders_come_out_as_expected() {
+    let folder = root().join("tests/fixtures/check");
+    let mut names: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    names.sort();
+    assert!(!names.is_empty());
+    let results = names.iter().map(|project| {
+        let Output { status, stdout, stderr } = planrun(["check"]).within(project).run();
+        compare(&project.join("expected.txt"), &format!("{stdout}{stderr}exit {status}\n"))
+    });
+    let failed: Vec<_> = results.filter_map(Result::err).collect();
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+#[test]
+fn exit_codes_tell_findings_usage_and_environment_apart() {
+    let folder = folder([("good.plan", GOOD.as_bytes()), ("bad.plan", BAD_BYTES)]);
+    let status = |arguments: &[&str]| planrun(arguments).within(folder.path()).run().status;
+    assert_eq!(status(&["check", "good.plan"]), 0);
+    assert_eq!(status(&["check", "bad.plan"]), 1);
+    assert_eq!(status(&["check", "good.plan", "bad.plan"]), 1);
+    assert_eq!(status(&["check", "--allow", "not-utf8", "bad.plan"]), 0);
+    assert_eq!(status(&["check", "--deny", "no-such-code", "good.plan"]), 2);
+    assert_eq!(status(&["check", "--formt", "json"]), 2);
+    assert_eq!(status(&["chekc"]), 2);
+    assert_eq!(status(&[]), 2);
+    assert_eq!(status(&["check", "missing.plan"]), 3);
+    assert_eq!(status(&["--help"]), 0);
+    assert_eq!(status(&["--version"]), 0);
+}
+
+#[test]
+fn misspelt_flags_paths_and_codes_get_a_suggestion() {
+    let folder = folder([("onboarding.plan", GOOD)]);
+    let complaint = |arguments: &[&str]| planrun(arguments).within(folder.path()).run().stderr;
+    assert!(complaint(&["check", "--formt", "json"]).contains("'--format'"));
+    assert!(complaint(&["explain", "unknwon-name"]).contains("did you mean `unknown-name`?"));
+    assert_eq!(
+        complaint(&["check", "onbording.plan"]),
+        "error: there is no file or folder `onbording.plan`, did you mean `onboarding.plan`?\n"
+    );
+}
+
+#[test]
+fn a_folder_without_plans_is_said() {
+    let folder = folder([("readme.md", "# nothing")]);
+    let output = planrun(["check"]).within(folder.path()).run();
+    assert_eq!(output.status, 3);
+    assert!(output.stderr.starts_with("error: there is no plan below `.`"), "{output:?}");
+    assert_eq!(output.stdout, "");
+}
+
+#[test]
+fn folders_are_searched_without_what_git_ignores() {
+    let folder = folder([
+        (".gitignore", "build/\n"),
+        ("build/a.plan", GOOD),
+        ("plans/b.plan", GOOD),
+        ("plans/deep/c.plan", GOOD),
+        ("plans/notes.txt", "no plan"),
+    ]);
+    let files = |arguments: &[&str]| {
+        let output = planrun(arguments).within(folder.path()).run();
+        output.json()["summary"]["files"].as_u64().unwrap()
+    };
+    assert_eq!(files(&["check", "--format", "json"]), 2);
+    assert_eq!(files(&["check", "--format", "json", "build/a.plan"]), 1, "named, so meant");
+    assert_eq!(files(&["check", "--format", "json", ".", "./plans", "plans/b.plan"]), 2, "each once");
+}
+
+#[cfg(unix)]
+#[test]
+fn an_unreadable_file_is_said_and_the_rest_is_checked() {
+    let folder = folder([("a.plan", BAD_BYTES)]);
+    std::os::unix::fs::symlink("nowhere.plan", folder.path().join("b.plan")).unwrap();
+    let output = planrun(["check", "--format", "short"]).within(folder.path()).run();
+    assert_eq!(output.status, 3);
+    assert!(output.stdout.starts_with("a.plan:1:8: error[not-utf8]"), "{output:?}");
+    assert!(output.stderr.contains("error: cannot read `b.plan`: it does not exist\n"), "{output:?}");
+}
+
+#[test]
+fn findings_come_in_path_order_every_time() {
+    let folder = folder((0..60).map(|number| (format!("{}/{number}.plan", number % 7), BAD_BYTES)));
+    let output = planrun(["check", "--format", "short"]).within(folder.path()).run();
+    let names: Vec<_> = output.stdout.lines().map(|line| Path::new(line.split(':').next().unwrap())).collect();
+    assert_eq!(names.len(), 60);
+    assert!(names.is_sorted(), "{names:?}");
+    assert_eq!(output.stderr, "60 errors in 60 files\n");
+    assert_eq!(planrun(["check", "--format", "short"]).within(folder.path()).run().stdout, output.stdout);
+}
+
+#[test]
+fn standard_input_is_a_plan_too() {
+    let good = planrun(["check", "-"]).stdin(GOOD).run();
+    assert_eq!((good.status, good.stdout.as_str()), (0, ""));
+    assert_eq!(good.stderr, "nothing found in 1 file\n");
+    let bad = planrun(["check", "-", "--format", "short"]).stdin(BAD_BYTES).run();
+    assert_eq!(bad.status, 1);
+    assert!(bad.stdout.starts_with("<stdin>:1:8: error[not-utf8]"), "{bad:?}");
+}
+
+#[test]
+fn json_has_its_documented_shape() {
+    let output = planrun(["check", "--format", "json", "-"]).stdin(BAD_BYTES).run();
+    insta::assert_snapshot!(output.stdout);
+}
+
+#[test]
+fn colour_is_for_those_who_want_it() {
+    let run = |arguments: &[&str]| planrun(arguments).stdin(BAD_BYTES).without_variable("NO_COLOR").run().stdout;
+    assert!(!run(&["check", "-"]).contains('\u{1b}'), "a pipe is no terminal");
+    assert!(run(&["check", "-", "--color", "always"]).contains("\u{1b}[31merror[not-utf8]"));
+    assert!(!run(&["check", "-", "--color", "never"]).contains('\u{1b}'));
+    let forced = planrun(["check", "-"]).stdin(BAD_BYTES).variable("CLICOLOR_FORCE", "1").run().stdout;
+    assert!(!forced.contains('\u{1b}'), "NO_COLOR wins");
+}
+
+#[test]
+fn escapes_in_files_and_names_are_shown_not_sent() {
+    let folder = folder([("a\u{1b}[2J.plan", b"\x1b]0;owned\x07 \xe2\x80\xae \xff".as_slice())]);
+    for format in ["human", "short", "json"] {
+        let output = planrun(["check", "--format", format]).within(folder.path()).run();
+        assert_eq!(output.status, 1);
+        let all = output.stdout + &output.stderr;
+        assert!(all.chars().all(|shown| shown == '\n' || !shown.is_control() && shown != '\u{202e}'), "{all:?}");
+    }
+}
+
+#[test]
+fn quiet_leaves_results_and_errors() {
+    let output = planrun(["check", "-q", "--format", "short", "-"]).stdin(BAD_BYTES).run();
+    assert_eq!((output.status, output.stderr.as_str()), (1, ""));
+    assert!(!output.stdout.is_empty());
+    assert!(!planrun(["check", "-q", "missing.plan"]).run().stderr.is_empty());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_reader_that_leaves_is_no_failure() {
+    let folder = folder((0..300).map(|number| (format!("{number}.plan"), BAD_BYTES)));
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_planrun"))
+        .args(["check"])
+        .current_dir(folder.path())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "300 errors in 300 files\n");
+}
+
+#[test]
+fn explain_lists_every_code_under_its_heading() {
+    let output = planrun(["explain"]).run();
+    assert_eq!(output.status, 0);
+    let listed: Vec<_> = output.stdout.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next()).collect();
+    assert_eq!(listed, codes::all().map(|code| code.name).collect::<Vec<_>>());
+}
+
+#[test]
+fn explain_takes_a_code_as_it_is_printed() {
+    let output = planrun(["explain", "error[unknown-name]"]).run();
+    assert_eq!(output.status, 0);
+    assert!(output.stdout.starts_with("unknown-name (error)\n"), "{output:?}");
+}

@@ -1,1 +1,9 @@
 //! Expressions: typing, narrowing, evaluation, and `planrun eval`.
+
+mod depth;
+mod evaluation;
+mod findings;
+mod generated;
+mod narrowing;
+mod patterns;
+mod world;

@@ -1,1 +1,305 @@
-//! The graph: edges and drawings.
+//! The graph: which statement waits for which and why, that it stays linear, and its drawings.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use planrun::engine::{self, Context, Defaults, Program, Silence};
+use planrun::graph::{self, BlockGraph, Vertex, draw};
+use planrun::host::{Host, MemoryHost};
+use planrun::protocol::RunState;
+use planrun::sema::{Block, Files, NodeKind, Plan, check_file};
+use planrun::source::SourceFile;
+use planrun::tools::{Catalog, Permissions};
+
+/// Tools of every class on one system, `db`, and on the parts of another, `repo`.
+const TOOLS: &str = "
+tool db.read(key?: string) -> string read
+tool db.write(key?: string, value?: string) -> string effect
+tool mail.send(text?: string) -> string effect
+";
+
+struct NoFiles;
+
+impl Files for NoFiles {
+    fn read(&self, _from: &str, path: &str) -> Result<SourceFile, String> {
+        Err(format!("`{path}` does not exist"))
+    }
+}
+
+fn catalog() -> Arc<Catalog> {
+    let host: Arc<dyn Host> = Arc::new(MemoryHost::new(1));
+    Arc::new(Catalog::new(host, "/".into(), &Arc::new(Permissions::none())))
+}
+
+/// The checked plan of a file without errors.
+fn checked(text: &str) -> Arc<Plan> {
+    let tools = catalog().signatures().cloned().collect();
+    let checked = check_file(&SourceFile::new("test.plan", text), &tools, &NoFiles);
+    let errors = checked.diagnostics.iter().filter(|found| found.is_error()).collect::<Vec<_>>();
+    assert!(errors.is_empty(), "{errors:#?}");
+    checked.plans[0].clone()
+}
+
+/// A plan with these statements over [`TOOLS`].
+fn plan(statements: &str) -> Arc<Plan> {
+    checked(&format!("use db, mail, sys\n{TOOLS}\nplan p(flag: bool = true) {{\n{statements}\n}}\n"))
+}
+
+/// What a vertex is called here.
+fn name(block: &Block, index: usize) -> String {
+    let Some(node) = block.nodes.get(index) else { return format!("join{}", index - block.nodes.len()) };
+    match (&node.name, &node.kind) {
+        (Some(name), _) => name.to_string(),
+        (None, NodeKind::Condition(_)) => "condition".to_owned(),
+        (None, NodeKind::Ensure { .. }) => "ensure".to_owned(),
+        (None, NodeKind::Reply(_)) => "reply".to_owned(),
+        (None, _) => format!("#{index}"),
+    }
+}
+
+/// The edges of a plan's own statements, such as `a -data-> b`, in the order in which they were made.
+fn edges(plan: &Plan) -> Vec<String> {
+    let graph = graph::build(plan);
+    let block = plan.body();
+    let edges = graph.blocks[0].dag.raw_edges().iter();
+    let name = |index: usize| name(block, index);
+    edges
+        .map(|edge| {
+            format!("{} -{}-> {}", name(edge.source().index()), edge.weight.name(), name(edge.target().index()))
+        })
+        .collect()
+}
+
+#[test]
+fn data_state_guard_and_after_are_edges() {
+    let plan = plan(
+        "step a = sys.echo(value: 1)
+         let b = json(a)
+         step c = sys.echo(value: b) after a
+         step d = sys.nothing() when c is completed
+         step e = sys.echo(value: flag)
+         reply b",
+    );
+    let expected = [
+        "a -data-> b",
+        "b -data-> c",
+        "a -after-> c",
+        "c -state-> condition",
+        "condition -guard-> d",
+        "b -data-> reply",
+    ];
+    assert_eq!(edges(&plan), expected);
+}
+
+#[test]
+fn a_block_waits_for_what_its_statements_read() {
+    let plan = plan(
+        "step a = sys.echo(value: [1, 2])
+         step b = sys.nothing()
+         step c = each x in [1] max 1 {
+             step inner = sys.echo(value: a) after b
+             step deeper = do { step deepest = sys.echo(value: [a, x]) yield deepest }
+             yield deeper
+         }
+         reply c",
+    );
+    assert_eq!(edges(&plan), ["a -data-> c", "c -data-> reply"]);
+}
+
+#[test]
+fn effects_keep_their_order_and_reads_float_between_them() {
+    let plan = plan(
+        "step r0 = db.read()
+         step w1 = db.write()
+         step r1 = db.read()
+         step r2 = db.read()
+         step other = mail.send()
+         step w2 = db.write()
+         step w3 = db.write(value: w2)
+         reply null",
+    );
+    let expected = [
+        "r0 -order-> w1",
+        "w1 -effect-> r1",
+        "w1 -effect-> r2",
+        "w1 -effect-> w2",
+        "r1 -order-> join0",
+        "r2 -order-> join0",
+        "join0 -order-> w2",
+        "w2 -data-> w3",
+    ];
+    assert_eq!(edges(&plan), expected);
+}
+
+#[test]
+fn unordered_effects_are_joined_for_what_comes_later() {
+    let plan = plan(
+        "step a = db.write() after none
+         step b = db.write() after none
+         step r = db.read()
+         step s = db.read()
+         reply null",
+    );
+    let expected = ["a -effect-> join0", "b -effect-> join0", "join0 -effect-> r", "join0 -effect-> s"];
+    assert_eq!(edges(&plan), expected);
+}
+
+#[test]
+fn ends_and_effects_wait_for_what_stands_above() {
+    let plan = plan(
+        "step a = db.read()
+         ensure flag else \"no\"
+         step w = db.write()
+         reply a",
+    );
+    let graph = graph::build(&plan);
+    let vertices = (0..plan.body().nodes.len()).map(|node| graph.blocks[0].vertex(u32::try_from(node).unwrap()));
+    assert_eq!(vertices.collect::<Vec<_>>(), [Vertex::Free, Vertex::Free, Vertex::Decisions, Vertex::Everything]);
+}
+
+fn edges_per_vertex(block: &BlockGraph) -> f64 {
+    let count = |count: usize| f64::from(u32::try_from(count).unwrap());
+    count(block.dag.edge_count()) / count(block.dag.node_count())
+}
+
+#[test]
+fn the_number_of_edges_stays_linear() {
+    let lines = |count: u32, line: &dyn Fn(u32) -> String| (0..count).map(line).collect::<Vec<_>>().join("\n");
+    let unordered = |from: u32| lines(500, &|n| format!("step w{} = db.write() after none", from + n));
+    let reads = |from: u32| lines(500, &|n| format!("step r{} = db.read()", from + n));
+    let adversarial = [
+        // Many effects in no order, and then many that wait for all of them.
+        format!("{}\n{}", unordered(0), reads(0)),
+        // Effects and reads in turns, so that each wave waits for the wave above.
+        format!("{}\n{}\n{}\n{}", reads(0), unordered(0), reads(500), unordered(500)),
+        lines(1000, &|n| format!("step w{n} = db.write() after none\nstep r{n} = db.read()")),
+        lines(1000, &|n| format!("step r{n} = db.read()\nstep w{n} = db.write()")),
+        // Many that wait for everything or for every decision.
+        lines(1000, &|n| format!("ensure flag else \"no\"\nstep w{n} = db.write()\nfail tool \"no\" when !flag")),
+        lines(1000, &|n| format!("reply {n} when !flag\nstep r{n} = db.read()")),
+    ];
+    for statements in adversarial {
+        let plan = plan(&format!("{statements}\nreply null"));
+        let graph = graph::build(&plan);
+        let ratio = edges_per_vertex(&graph.blocks[0]);
+        assert!(ratio <= 2.5, "{ratio} edges a vertex in\n{}…", &statements[..200]);
+        assert!(graph.blocks[0].dag.node_count() <= 2 * plan.body().nodes.len());
+    }
+}
+
+/// Checks, orders and runs a plan, and lets go of everything.
+fn run(text: &str) -> RunState {
+    let plan = checked(text);
+    let program = Arc::new(Program::new(plan));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let context = Context {
+        host: Arc::new(MemoryHost::new(1)),
+        tools: catalog(),
+        limit: None,
+        root: "/".into(),
+        run_id: "test".to_owned(),
+        defaults: Defaults::default(),
+        observer: &mut Silence,
+        cancel: tokio_util::sync::CancellationToken::new(),
+    };
+    runtime.block_on(engine::run(&program, &BTreeMap::new(), context)).state
+}
+
+/// A thread with the stack that threads usually have: whatever recursed over the plan would overflow it.
+fn on_a_usual_stack<T: Send + 'static>(body: impl FnOnce() -> T + Send + 'static) -> T {
+    std::thread::Builder::new().stack_size(2 * 1024 * 1024).spawn(body).unwrap().join().unwrap()
+}
+
+#[test]
+fn a_chain_of_100_000_steps_runs_and_is_freed() {
+    let state = on_a_usual_stack(|| {
+        let mut text = "use sys\nplan p() {\nstep s0 = sys.nothing()\n".to_owned();
+        for step in 1..100_000 {
+            text += &format!("step s{step} = sys.nothing() after s{}\n", step - 1);
+        }
+        run(&(text + "reply 1\n}\n"))
+    });
+    assert_eq!(state, RunState::Completed);
+}
+
+#[test]
+fn a_chain_of_10_000_values_and_a_failure_at_its_head_settle() {
+    let text = |first: &str| {
+        let mut text = format!("use sys\nplan p() {{\nstep s0 = {first}\n");
+        for step in 1..10_000 {
+            text += &format!("step s{step} = sys.echo(value: s{})\n", step - 1);
+        }
+        text + "reply s9999\n}\n"
+    };
+    assert_eq!(on_a_usual_stack(move || run(&text("sys.echo(value: 1)"))), RunState::Completed);
+    assert_eq!(on_a_usual_stack(move || run(&text("sys.fail(class: \"internal\")"))), RunState::Failed);
+}
+
+/// Two plans that people could have written.
+fn drawn() -> [(&'static str, Arc<Plan>); 2] {
+    let orders = "
+    step stock = db.read(key: \"stock\")
+    let wanted = size(stock)
+    ensure wanted > 0 else \"nothing is left\"
+    step 订单 = db.write(key: \"order\", value: stock)
+    step told = mail.send(text: \"order ${订单}\") when flag
+    step checked = db.read(key: \"order\") after told
+    reply { order: 订单, checked: checked }";
+    let blocks = "
+    step mails = each name in [\"a\", \"b\"] max 2 parallel 2 {
+        step sent = mail.send(text: name)
+        yield sent
+    }
+    step fastest = race { left: db.read(key: \"l\"), right: db.read(key: \"r\") }
+    step chosen = match fastest { \"x\" => mail.send(text: fastest), _ => \"none\" }
+        recover transient as e => do {
+            step again = mail.send(text: e.message)
+            yield again
+        }
+    reply [chosen, json(mails)]";
+    [("orders", plan(orders)), ("blocks", plan(blocks))]
+}
+
+#[test]
+fn drawings_in_every_form() {
+    for (name, plan) in drawn() {
+        let drawing = graph::drawing(&plan, &graph::build(&plan));
+        insta::assert_snapshot!(format!("{name}.dot"), draw::dot(&drawing));
+        insta::assert_snapshot!(format!("{name}.mermaid"), draw::mermaid(&drawing));
+        insta::assert_snapshot!(format!("{name}.json"), draw::json(&drawing));
+        let svg = draw::svg(&drawing).unwrap();
+        well_formed(&svg);
+        for node in &drawing.nodes {
+            let label = node.label.lines().next().unwrap();
+            assert!(svg.contains(&label.replace('<', "&lt;")), "{label} is missing in\n{svg}");
+        }
+    }
+}
+
+/// Every tag is closed by its like, and every `&` begins an entity.
+fn well_formed(xml: &str) {
+    let mut open = Vec::new();
+    let mut rest = xml;
+    while let Some(start) = rest.find('<') {
+        entities(&rest[..start]);
+        let end = start + rest[start..].find('>').expect("a tag that ends");
+        let tag = &rest[start + 1..end];
+        assert!(!tag.contains('<'), "{tag}");
+        if let Some(name) = tag.strip_prefix('/') {
+            assert_eq!(open.pop(), Some(name));
+        } else if !tag.ends_with('/') && !tag.starts_with(['?', '!']) {
+            open.push(tag.split_whitespace().next().unwrap());
+        }
+        entities(tag);
+        rest = &rest[end + 1..];
+    }
+    assert!(open.is_empty(), "{open:?}");
+}
+
+fn entities(text: &str) {
+    for (at, _) in text.match_indices('&') {
+        let entity = text[at + 1..].split(';').next().unwrap();
+        let known = ["amp", "lt", "gt", "quot", "apos"].contains(&entity);
+        assert!(known || entity.strip_prefix('#').is_some_and(|number| !number.is_empty()), "{text}");
+    }
+}

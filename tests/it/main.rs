@@ -1,5 +1,7 @@
 //! The one integration test binary: building one keeps the build lean.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says so by panicking")]
+
 mod cel;
 mod check;
 mod expr;
@@ -9,10 +11,13 @@ mod mutation;
 mod nestools;
 mod plans;
 mod readme;
+mod render;
 mod run;
 mod semantics;
+mod sessions;
 mod support;
 mod syntax;
 mod tidy;
 mod tools;
 mod types;
+mod world;

@@ -1,1 +1,200 @@
-//! Every plan in `plans/` runs against its app files.
+//! The plans that come along: each checks without a finding, and does what its header says.
+//!
+//! A line `//! try: planrun …` is a command that succeeds, and its reply is a snapshot. A line
+//! `//! fails with CLASS: planrun …` is one that ends with exit code 1 and an error of that class.
+
+use std::io::BufRead;
+use std::path::PathBuf;
+
+use crate::support::{Output, planrun, root, words};
+
+/// What a plan's header promises.
+struct Promise {
+    plan: String,
+    /// The class that the run fails with; absent where it succeeds.
+    class: Option<String>,
+    command: String,
+}
+
+#[test]
+fn nothing_is_found_in_them() {
+    let output = planrun(["check", "--deny", "warnings", "--format", "short", "plans"]).run();
+    assert_eq!((output.status, output.stdout.as_str()), (0, ""), "{}", output.stderr);
+}
+
+#[test]
+fn each_header_is_true() {
+    let promises = promises();
+    for plan in plans() {
+        let name = plan.file_name().unwrap().to_string_lossy().into_owned();
+        assert!(promises.iter().any(|promise| promise.plan == name), "the header of {name} has no line `//! try: …`");
+    }
+    let outputs = std::thread::scope(|scope| {
+        let runs = promises.iter().map(|promise| scope.spawn(|| execute(promise))).collect::<Vec<_>>();
+        runs.into_iter().map(|run| run.join().unwrap()).collect::<Vec<_>>()
+    });
+    let mut told = Vec::new();
+    for (promise, output) in promises.iter().zip(outputs) {
+        let outcome = output.json();
+        let (status, shown) = match &promise.class {
+            None => (0, &outcome["reply"]),
+            Some(class) => {
+                assert_eq!(outcome["error"]["class"], class.as_str(), "{}", promise.command);
+                (1, &outcome["error"]["message"])
+            }
+        };
+        assert_eq!(output.status, status, "{}: {}", promise.command, output.stderr);
+        told.push(format!("$ {}\n{}", promise.command, serde_json::to_string_pretty(shown).unwrap()));
+    }
+    insta::assert_snapshot!(told.join("\n\n"));
+}
+
+#[test]
+fn a_new_employee_is_on_every_system_in_order() {
+    let run = execute(&onboarding()).json();
+    let step = |path: &str| {
+        let found = run["steps"].as_array().unwrap().iter().find(|step| step["path"] == path);
+        found.unwrap_or_else(|| panic!("no step {path}: {run:#}")).clone()
+    };
+    let started = |path: &str| step(path)["started_at"].as_str().unwrap().to_owned();
+    let ended = |path: &str| {
+        let began: jiff::Timestamp = started(path).parse().unwrap();
+        began + jiff::SignedDuration::from_millis(step(path)["duration_ms"].as_i64().unwrap())
+    };
+    let begins = |path: &str| started(path).parse::<jiff::Timestamp>().unwrap();
+    // The reads overlap; effects wait for what they read.
+    for (one, other) in [("known", "stock"), ("stock", "times"), ("known", "times")] {
+        assert!(begins(one) < ended(other) && begins(other) < ended(one), "{one} and {other} do not overlap");
+    }
+    assert!(begins("badge") >= begins("profile") && begins("pc.out") >= begins("pc.request"));
+    // The badge printer is busy once.
+    assert_eq!(step("badge")["attempts"], 2);
+    assert_eq!(step("mails[\"mia@example.com\"].sent")["status"], "completed");
+    assert_eq!(run["reply"]["told"], 2);
+}
+
+#[test]
+fn a_refund_of_unknown_outcome_is_looked_up_and_not_repeated() {
+    let promise = promises().into_iter().find(|promise| promise.command.contains("reason=damaged")).unwrap();
+    let run = execute(&promise).json();
+    let steps = run["steps"].as_array().unwrap();
+    let money = steps.iter().find(|step| step["path"] == "money").unwrap();
+    assert_eq!((&money["attempts"], &money["recovered"]["class"]), (&1.into(), &"unknown_outcome".into()));
+    assert!(steps.iter().any(|step| step["path"] == "money.recover"), "{steps:#?}");
+}
+
+#[test]
+fn below_an_early_reply_everything_is_skipped() {
+    let promise = promises().into_iter().find(|promise| promise.command.contains("#W2000")).unwrap();
+    let run = execute(&promise).json();
+    for path in ["money", "marked", "told"] {
+        let step = run["steps"].as_array().unwrap().iter().find(|step| step["path"] == path).unwrap();
+        assert_eq!((&step["status"], &step["reason"]), (&"skipped".into(), &"replied".into()), "{path}");
+    }
+}
+
+fn onboarding() -> Promise {
+    promises().into_iter().find(|promise| promise.command.contains("Will Zhang")).unwrap()
+}
+
+/// Runs what a header promises, with the outcome as JSON.
+fn execute(promise: &Promise) -> Output {
+    let arguments = words(&promise.command).into_iter().skip(1).chain(["--format".to_owned(), "json".to_owned()]);
+    planrun(arguments).run()
+}
+
+/// The plans in path order.
+fn plans() -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(root().join("plans")).unwrap();
+    let mut plans: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    plans.retain(|path| path.extension().is_some_and(|ending| ending == "plan"));
+    plans.sort();
+    plans
+}
+
+fn promises() -> Vec<Promise> {
+    let mut promises = Vec::new();
+    for path in plans() {
+        let plan = path.file_name().unwrap().to_string_lossy().into_owned();
+        for line in std::fs::read_to_string(&path).unwrap().lines() {
+            let Some(line) = line.strip_prefix("//! ") else { continue };
+            let (class, command) = match (line.strip_prefix("try: "), line.strip_prefix("fails with ")) {
+                (Some(command), _) => (None, command),
+                (None, Some(rest)) => {
+                    let (class, command) = rest.split_once(": ").unwrap();
+                    (Some(class.to_owned()), command)
+                }
+                (None, None) => continue,
+            };
+            promises.push(Promise { plan: plan.clone(), class, command: command.to_owned() });
+        }
+    }
+    promises
+}
+
+#[test]
+fn promises_are_found() {
+    let failing = promises().iter().filter(|promise| promise.class.is_some()).count();
+    assert!(plans().len() >= 10 && promises().len() >= 20 && failing >= 5);
+    assert_eq!(onboarding().class, None::<String>);
+}
+
+#[test]
+fn the_embedding_example_runs() {
+    let program = PathBuf::from(env!("CARGO_BIN_EXE_planrun"));
+    let example = program.with_file_name("examples").join(format!("embed{}", std::env::consts::EXE_SUFFIX));
+    if !example.exists() {
+        println!("left out: {} is not built; `cargo build --examples` builds it", example.display());
+        return;
+    }
+    let output = std::process::Command::new(example).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("readings[0].now will try again: the thermometer warms up"), "{text}");
+    assert!(text.ends_with("completed: [\"Oslo: a coat\",\"Lisbon: a shirt\"]\n"), "{text}");
+}
+
+#[test]
+fn without_the_mock_calls_go_where_the_app_files_say() {
+    let mut mock = Mock::start(["--failures", "apply_computer=1"]);
+    let promise = onboarding();
+    let command = promise.command.replace(" --mock", "");
+    let run = |command: &str| {
+        let arguments = words(command).into_iter().skip(1).chain(["--format".to_owned(), "json".to_owned()]);
+        let apps = ["hr", "access", "it", "inventory", "email", "calendar"];
+        let program = planrun(arguments);
+        apps.iter()
+            .fold(program, |program, app| {
+                program.variable(&format!("{}_URL", app.to_uppercase()), format!("{}/{app}", mock.address))
+            })
+            .run()
+    };
+    // `apply_computer` fails once, and the plan does not ask for a retry of that effect.
+    let first = run(&command);
+    assert_eq!((first.status, &first.json()["error"]["class"]), (1, &"tool.failed".into()), "{}", first.stderr);
+    let second = run(&command.replace(" -i department", " -i id=WZ002 -i department"));
+    assert_eq!((second.status, &second.json()["reply"]["card"]), (0, &"CARD-WZ002".into()), "{}", second.stderr);
+    mock.stop();
+}
+
+/// A double of the apps beside the plans, in a process of its own.
+struct Mock {
+    process: std::process::Child,
+    address: String,
+}
+
+impl Mock {
+    fn start<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_planrun"));
+        command.args(["mock", "--apps", "plans/apps", "--bind", "127.0.0.1:0"]).args(arguments).current_dir(root());
+        let mut process =
+            command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::null()).spawn().unwrap();
+        let mut line = String::new();
+        std::io::BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        Self { process, address: line.trim().to_owned() }
+    }
+
+    fn stop(&mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
+}

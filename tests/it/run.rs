@@ -1,1 +1,233 @@
 //! `planrun run`: from text to reply.
+
+use serde_json::{Value as Json, json};
+
+use crate::support::{Output, folder, planrun};
+
+const HELLO: &str = "use sys
+
+/// Greets.
+plan hello(name: string, times: int = 1, loud: bool = false, kind?: \"short\" | \"long\") -> { text: string, kind?: string } {
+    step said = sys.echo(value: \"Hello ${name} ${times}\")
+    step slow = sys.sleep(duration: 5ms) when loud
+    ensure times < 10 else \"that is too often\"
+    reply { text: string(said), kind: kind }
+}
+";
+
+fn run(plan: &str, arguments: &[&str]) -> Output {
+    let files = folder([("a.plan", plan)]);
+    planrun(["run", "a.plan"].iter().chain(arguments)).within(files.path()).run()
+}
+
+fn reply(plan: &str, arguments: &[&str]) -> Json {
+    let output = run(plan, arguments);
+    assert_eq!(output.status, 0, "{}", output.stderr);
+    serde_json::from_str(&output.stdout).unwrap()
+}
+
+#[test]
+fn inputs_are_read_by_their_types() {
+    assert_eq!(reply(HELLO, &["-i", "name=42"]), json!({"text": "Hello 42 1"}), "text stays text");
+    let more = ["-i", "name=张伟", "-i", "times=3", "-i", "loud=true", "-i", "kind=long"];
+    assert_eq!(reply(HELLO, &more), json!({"text": "Hello 张伟 3", "kind": "long"}));
+    let files = folder([("a.plan", HELLO), ("in.json", r#"{"name": "Ana", "times": 2.0}"#)]);
+    let output = planrun(["run", "a.plan", "--input", "in.json"]).within(files.path()).run();
+    assert_eq!(output.json()["text"], "Hello Ana 2");
+    let output = planrun(["run", "-", "--input", "in.json"]).within(files.path()).stdin(HELLO).run();
+    assert_eq!(output.json()["text"], "Hello Ana 2", "{}", output.stderr);
+}
+
+#[test]
+fn wrong_inputs_are_wrong_usage_and_say_what_would_be_right() {
+    for (arguments, said) in [
+        (vec![], "-i name=…"),
+        (vec!["-i", "nam=x"], "did you mean `name`?"),
+        (vec!["-i", "name=x", "-i", "times=many"], "`times` is of type int"),
+        (vec!["-i", "name=x", "-i", "kind=odd"], "\"short\" | \"long\""),
+        (vec!["-i", "name"], "KEY=VALUE"),
+        (vec!["-i", "name=x", "--plan", "other"], "has no plan `other`; it has `hello`"),
+        (vec!["--formt", "json"], "--format"),
+    ] {
+        let output = run(HELLO, &arguments);
+        assert_eq!(output.status, 2, "{arguments:?}: {}", output.stderr);
+        assert!(output.stderr.contains(said), "{arguments:?}: {}", output.stderr);
+        assert_eq!(output.stdout, "", "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_failed_run_ends_with_1_and_names_the_step_and_the_class() {
+    let output = run(HELLO, &["-i", "name=x", "-i", "times=12"]);
+    assert_eq!((output.status, output.stdout.as_str()), (1, ""));
+    assert!(
+        output.stderr.contains("validation.ensure") && output.stderr.contains("that is too often"),
+        "{}",
+        output.stderr
+    );
+    let plan =
+        "use sys plan p() { step d = do { step f = sys.fail(class: \"tool.gone\", message: \"it is gone\") yield 1 } }";
+    let output = run(plan, &[]);
+    assert!(output.stderr.contains("the step `d` failed with tool.gone: it is gone"), "{}", output.stderr);
+    assert!(output.stderr.contains("because the step `d.f`"), "{}", output.stderr);
+}
+
+#[test]
+fn the_document_of_a_run_has_every_step() {
+    let outcome = run(HELLO, &["-i", "name=x", "--format", "json", "--run-id", "r-1"]).json();
+    assert_eq!((&outcome["version"], &outcome["run"], &outcome["plan"]), (&json!(1), &json!("r-1"), &json!("hello")));
+    assert_eq!((&outcome["status"], &outcome["reply"]["text"]), (&json!("completed"), &json!("Hello x 1")));
+    let steps = outcome["steps"].as_array().unwrap();
+    assert_eq!(steps.len(), 2);
+    assert_eq!(
+        (&steps[0]["path"], &steps[0]["tool"], &steps[0]["attempts"]),
+        (&json!("said"), &json!("sys.echo"), &json!(1))
+    );
+    assert_eq!((&steps[0]["arguments"], &steps[0]["output"]), (&json!({"value": "Hello x 1"}), &json!("Hello x 1")));
+    assert_eq!((&steps[1]["status"], &steps[1]["reason"]), (&json!("skipped"), &json!("guard")));
+    assert_eq!(
+        (&outcome["usage"]["calls"], &outcome["tasks"], &outcome["error"]),
+        (&json!(1), &json!([]), &Json::Null)
+    );
+    let failed = run(HELLO, &["-i", "name=x", "-i", "times=12", "--format", "json"]);
+    assert_eq!((failed.status, &failed.json()["error"]["class"]), (1, &json!("validation.ensure")));
+}
+
+#[test]
+fn events_are_lines_in_order() {
+    let output = run(HELLO, &["-i", "name=x", "--format", "ndjson"]);
+    let lines = output.stdout.lines().map(|line| serde_json::from_str::<Json>(line).unwrap()).collect::<Vec<_>>();
+    let numbers = lines.iter().map(|line| line["number"].as_u64().unwrap()).collect::<Vec<_>>();
+    assert_eq!(numbers, (1..=lines.len() as u64).collect::<Vec<_>>());
+    assert_eq!((&lines[0]["event"], &lines[lines.len() - 1]["event"]), (&json!("run.started"), &json!("run.settled")));
+    assert_eq!(lines[lines.len() - 1]["reply"]["text"], "Hello x 1");
+    assert_eq!(output.stderr, "");
+}
+
+#[test]
+fn what_is_printed_can_be_chosen() {
+    let with = |what: &str| run(HELLO, &["-i", "name=x", "--output", what]).json();
+    assert_eq!(with("last"), json!("Hello x 1"));
+    assert_eq!(with("observations")["said"], "Hello x 1");
+    assert_eq!(with("full")[0]["path"], "said");
+    let quiet = run(HELLO, &["-i", "name=x", "--format", "quiet", "-q"]);
+    assert_eq!((quiet.json()["text"].as_str(), quiet.stderr.as_str()), (Some("Hello x 1"), ""));
+}
+
+#[test]
+fn a_text_reply_is_plain_and_its_escapes_are_shown() {
+    let output = run("plan p() -> string { reply \"line\\u001b[31m\" }", &[]);
+    assert!(!output.stdout.contains('\u{1b}'), "{:?}", output.stdout);
+}
+
+#[test]
+fn findings_stop_a_run_before_it_starts() {
+    let files = folder([(
+        "a.plan",
+        "use fs\nplan p() {\n    allow { write: [\".\"] }\n    step w = fs.write(path: \"out.txt\", content: \"x\")\n    step y = fs.read(pth: \"out.txt\")\n}",
+    )]);
+    let output = planrun(["run", "a.plan"]).within(files.path()).run();
+    assert_eq!(output.status, 1);
+    assert!(output.stderr.contains("unknown-argument"), "{}", output.stderr);
+    assert!(!files.path().join("out.txt").exists(), "nothing was done");
+}
+
+#[test]
+fn what_cannot_run_yet_is_refused_before_anything_starts() {
+    let constructs = [
+        ("task t \"a\"", "`task`"),
+        ("task t \"a\" set t done {}", "`set`"),
+        ("step e = sys.echo(value: 1) listener l on e is failed { step x = sys.nothing() }", "`listener`"),
+        ("step e = sys.echo(value: 1) confirm \"sure?\"", "`confirm`"),
+        ("step e = input \"who?\" -> { name: string }", "`input`"),
+        ("step e = wait 5m", "`wait`"),
+        ("step e = infer(\"say\") -> string", "`infer`"),
+        ("step e = ask helper(\"say\") -> string", "`ask`"),
+        ("step e = sys.now() cache 5m", "`cache`"),
+        ("step e = sys.echo(value: 1) undo sys.nothing()", "`undo`"),
+        ("step e = sys.echo(value: 1) verify sys.now() as v => v != null", "`verify`"),
+    ];
+    for (construct, word) in constructs {
+        let plan = format!(
+            "use fs, sys\nplan p() {{\n    allow {{ write: [\".\"] }}\n    step w = fs.write(path: \"out.txt\", content: \"x\")\n    {construct}\n}}"
+        );
+        let files = folder([("a.plan", plan.as_str())]);
+        let checked = planrun(["check", "a.plan"]).within(files.path()).run();
+        assert_eq!(checked.status, 0, "{construct}: {}", checked.stdout);
+        let output = planrun(["run", "a.plan"]).within(files.path()).run();
+        assert_eq!(output.status, 1, "{construct}: {}", output.stderr);
+        assert!(output.stderr.contains("not-yet") && output.stderr.contains(word), "{construct}: {}", output.stderr);
+        assert!(!files.path().join("out.txt").exists(), "{construct}: nothing was done");
+    }
+}
+
+#[test]
+fn the_environment_is_told_in_one_sentence() {
+    let files = folder([("planrun.yaml", "apps: [\nx"), ("a.plan", HELLO)]);
+    let broken = planrun(["run", "a.plan", "-i", "name=x"]).within(files.path()).run();
+    let missing = planrun(["run", "nothing.plan"]).within(folder([("x", "")]).path()).run();
+    for output in [broken, missing] {
+        assert_eq!(output.status, 3, "{}", output.stderr);
+        assert_eq!((output.stderr.lines().count(), output.stdout.as_str()), (1, ""), "{}", output.stderr);
+        assert!(!output.stderr.contains("panicked"));
+    }
+}
+
+#[test]
+fn an_endpoint_that_nobody_serves_is_the_environments_fault() {
+    // A port that was free a moment ago: nobody listens there.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let app = format!(
+        "name: hr\ntools:\n  - name: ask\n    description: asks\n    endpoint: http://127.0.0.1:{port}/tool\n    effect: read\n    parameters: {{ type: object, properties: {{}} }}\n"
+    );
+    let plan = "use hr\nplan p() { step a = hr.ask() retry { attempts: 2, delay: 1ms } reply a }";
+    let files = folder([("apps/hr.yaml", app.as_str()), ("a.plan", plan)]);
+    let output = planrun(["run", "a.plan"]).within(files.path()).run();
+    assert_eq!(output.status, 3, "{}", output.stderr);
+    assert!(output.stderr.contains("transient.network") && output.stderr.contains("--mock"), "{}", output.stderr);
+    let mocked = planrun(["run", "a.plan", "--mock"]).within(files.path()).run();
+    assert_eq!(mocked.status, 0, "{}", mocked.stderr);
+}
+
+#[test]
+fn plans_call_plans_within_what_the_caller_may_reach() {
+    let inner = "use fs, sys\nplan keep(text: string) -> string {\n    allow { write: [\"out\", \"secret\"] }\n    step w = fs.write(path: \"out/a.txt\", content: text)\n    step s = fs.write(path: \"secret/b.txt\", content: text) recover denied => null\n    reply s == null ? \"kept\" : \"leaked\"\n}\n";
+    let outer = "use \"./inner.plan\" as files\nplan main(text: string) -> string {\n    allow { write: [\"out\"] }\n    step k = files.keep(text: text)\n    reply k\n}\n";
+    let files = folder([("inner.plan", inner), ("main.plan", outer)]);
+    std::fs::create_dir_all(files.path().join("out")).unwrap();
+    let output = planrun(["run", "main.plan", "-i", "text=hi", "--format", "json"]).within(files.path()).run();
+    let outcome = output.json();
+    assert_eq!((output.status, &outcome["reply"]), (0, &json!("kept")), "{outcome:#}");
+    assert_eq!(std::fs::read_to_string(files.path().join("out/a.txt")).unwrap(), "hi");
+    assert!(!files.path().join("secret").exists());
+    let paths =
+        outcome["steps"].as_array().unwrap().iter().map(|step| step["path"].as_str().unwrap()).collect::<Vec<_>>();
+    assert_eq!(paths, ["k", "k.w", "k.s"]);
+}
+
+#[test]
+fn what_nobody_allows_is_denied_and_the_message_names_what_to_allow() {
+    let output = run("use fs\nplan p() { step r = fs.read(path: \"a.plan\") reply r }", &[]);
+    assert_eq!(output.status, 1);
+    assert!(output.stderr.contains("denied.policy") && output.stderr.contains("allow { read:"), "{}", output.stderr);
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_stops_with_130() {
+    use std::io::{BufRead, BufReader};
+    use std::process::{Command, Stdio};
+    let files = folder([("a.plan", "use sys\nplan p() { step s = sys.sleep(duration: 10m) }")]);
+    let mut child = Command::new(env!("CARGO_BIN_EXE_planrun"))
+        .args(["run", "a.plan", "--format", "ndjson"])
+        .current_dir(files.path())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    while !lines.next().unwrap().unwrap().contains("step.running") {}
+    let interrupted = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(interrupted.success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(lines.map_while(Result::ok).any(|line| line.contains("\"cancelled\"")));
+}

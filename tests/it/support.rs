@@ -1,6 +1,11 @@
-//! What tests share: the built program, the folder of cases, fixtures.
+//! What tests share: the built program, the folder of cases, temporary folders, blessed text.
 
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use tempfile::TempDir;
 
 /// The root of the project.
 pub fn root() -> PathBuf {
@@ -17,4 +22,131 @@ pub fn cases(name: &str) -> Option<PathBuf> {
     }
     println!("left out: no cases at {}; set PLANRUN_CASES to their folder", path.display());
     None
+}
+
+/// The built program, still to be run. Without colour and input, in the root of the project, unless told otherwise.
+pub struct Program {
+    command: Command,
+    stdin: Vec<u8>,
+}
+
+/// How the program ended.
+#[derive(Debug)]
+pub struct Output {
+    /// The exit code; -1 where a signal ended it.
+    pub status: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+/// The built program with these arguments.
+pub fn planrun(arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Program {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_planrun"));
+    command.args(arguments).current_dir(root()).env("NO_COLOR", "1");
+    for variable in ["CLICOLOR", "CLICOLOR_FORCE", "FORCE_COLOR", "COLUMNS"] {
+        command.env_remove(variable);
+    }
+    Program { command, stdin: Vec::new() }
+}
+
+impl Program {
+    /// Runs it in this folder.
+    pub fn within(mut self, folder: impl AsRef<Path>) -> Self {
+        self.command.current_dir(folder);
+        self
+    }
+
+    /// Gives it this input.
+    pub fn stdin(mut self, input: impl Into<Vec<u8>>) -> Self {
+        self.stdin = input.into();
+        self
+    }
+
+    /// Sets a variable of its environment.
+    pub fn variable(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    /// Removes a variable from its environment.
+    pub fn without_variable(mut self, name: &str) -> Self {
+        self.command.env_remove(name);
+        self
+    }
+
+    /// Runs it to its end.
+    pub fn run(mut self) -> Output {
+        self.command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = self.command.spawn().unwrap();
+        let mut input = child.stdin.take().unwrap();
+        let writer = std::thread::spawn(move || {
+            // A program that does not read its input closes it early.
+            let _ = input.write_all(&self.stdin);
+        });
+        let output = child.wait_with_output().unwrap();
+        writer.join().unwrap();
+        Output {
+            status: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+impl Output {
+    /// Standard output as JSON.
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("no JSON ({error}): {self:?}"))
+    }
+}
+
+/// A temporary folder with these files; folders between are made.
+pub fn folder(files: impl IntoIterator<Item = (impl AsRef<Path>, impl AsRef<[u8]>)>) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, content) in files {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+    }
+    folder
+}
+
+/// Splits a command as a shell would, as far as blanks and quotes go.
+pub fn words(command: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word = String::new();
+    let mut quote = None;
+    for character in command.chars() {
+        match (quote, character) {
+            (None, ' ') => {
+                words.push(std::mem::take(&mut word));
+            }
+            (None, '\'' | '"') => quote = Some(character),
+            (Some(open), close) if open == close => quote = None,
+            (_, plain) => word.push(plain),
+        }
+    }
+    words.push(word);
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+/// What differs between `actual` and the text of a file that says what is expected. With `PLANRUN_BLESS=1` the file is
+/// written instead.
+pub fn compare(expected: &Path, actual: &str) -> Result<(), String> {
+    if std::env::var_os("PLANRUN_BLESS").is_some() {
+        std::fs::write(expected, actual).unwrap();
+        return Ok(());
+    }
+    let shown = expected.strip_prefix(root()).unwrap_or(expected).display();
+    match std::fs::read_to_string(expected) {
+        Ok(text) if text == actual => Ok(()),
+        Ok(text) => Err(format!("{shown} says\n{text}\nbut this came\n{actual}\nPLANRUN_BLESS=1 accepts it")),
+        Err(_) => Err(format!("{shown} is missing; PLANRUN_BLESS=1 writes it from\n{actual}")),
+    }
+}
+
+#[test]
+fn cases_that_are_absent_are_left_out() {
+    assert_eq!(cases("no such suite"), None);
 }

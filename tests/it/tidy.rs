@@ -1,1 +1,361 @@
-//! The house rules that tests can hold: rows, opening sentences, sizes.
+//! The house rules that tests can hold: rows, opening sentences, sizes, names, codes.
+//!
+//! Each test collects everything that breaks one rule and lists it as `file:line: what`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use regex::Regex;
+
+use crate::support::root;
+
+/// A module imports only from lower rows, never from its own. The table of `docs/architecture.md`.
+const ROWS: &[&[&str]] = &[
+    &["source", "value"],
+    &["diag", "types", "host", "protocol"],
+    &["syntax", "builtins", "tools", "journal"],
+    &["format", "project", "sema"],
+    &["graph", "eval", "import"],
+    &["lint", "engine"],
+    &["mock", "plantest", "agent"],
+    &["lsp", "serve"],
+    &["cli"],
+];
+
+/// Lines of a file before its tests.
+const MOST_LINES: usize = 600;
+/// Lines of a function, the signature and the closing brace included.
+const MOST_LINES_OF_A_FUNCTION: usize = 60;
+/// Names that say nothing of what a module is for.
+const EMPTY_NAMES: &[&str] = &["util", "utils", "common", "helper", "helpers", "imp", "misc", "prelude"];
+/// Where the clock, the environment and randomness are read, and why there: the host is the one door, the terminal is
+/// what the command line itself stands on, the arguments arrive in `main`, and timers follow the runtime's clock, which
+/// tests pause.
+const OUTSIDE: &[&str] = &["src/host/", "src/cli/terminal.rs", "src/main.rs", "src/cli/mod.rs", "src/engine/clock.rs"];
+
+#[test]
+fn modules_import_only_from_lower_rows() {
+    let row = |module: &str| ROWS.iter().position(|names| names.contains(&module));
+    let mut broken = Vec::new();
+    for file in sources() {
+        let Some(own) = file.module() else { continue };
+        let Some(own_row) = row(&own) else {
+            broken.push(format!("{}:1: `{own}` is in no row: add it to the table here and in docs", file.name));
+            continue;
+        };
+        for (line, imported) in file.imports() {
+            let allowed = imported == own || row(&imported).is_some_and(|row| row < own_row);
+            if !allowed {
+                broken.push(format!("{}:{line}: `{own}` may not use `{imported}`", file.name));
+            }
+        }
+    }
+    none(&broken);
+}
+
+#[test]
+fn the_table_of_rows_is_the_documented_one() {
+    let text = fs::read_to_string(root().join("docs/architecture.md")).unwrap();
+    let line = Regex::new(r"(?m)^\| (\d) \| (`[^|]*`) \|").unwrap();
+    let mut documented: BTreeMap<String, usize> = BTreeMap::new();
+    for found in line.captures_iter(&text) {
+        for name in found[2].split(", ") {
+            documented.insert(name.trim_matches('`').to_owned(), found[1].parse().unwrap());
+        }
+    }
+    let held: BTreeMap<String, usize> = ROWS
+        .iter()
+        .enumerate()
+        .flat_map(|(row, names)| names.iter().map(move |name| ((*name).to_owned(), row)))
+        .filter(|(name, _)| root().join("src").join(name).exists())
+        .collect();
+    assert_eq!(documented, held, "left: docs/architecture.md, right: the modules that exist and their rows here");
+}
+
+#[test]
+fn every_file_opens_with_what_it_is_for() {
+    let broken = sources().into_iter().chain(tests()).filter_map(|file| {
+        let opening: String =
+            file.text.lines().map_while(|line| line.strip_prefix("//!")).take_while(|line| !line.is_empty()).collect();
+        let sound = opening.starts_with(' ') && opening.trim_end().ends_with(['.', '?']);
+        (!sound).then(|| format!("{}:1: no `//!` sentence", file.name))
+    });
+    none(&broken.collect::<Vec<_>>());
+}
+
+#[test]
+fn files_and_functions_are_short() {
+    let mut broken = Vec::new();
+    for file in sources() {
+        let lines = file.code().lines().count();
+        if lines > MOST_LINES {
+            broken.push(format!("{}:{lines}: {lines} lines, at most {MOST_LINES}", file.name));
+        }
+        for (line, length) in file.functions() {
+            if length > MOST_LINES_OF_A_FUNCTION {
+                broken.push(format!("{}:{line}: a function of {length} lines", file.name));
+            }
+        }
+    }
+    none(&broken);
+}
+
+#[test]
+fn modules_have_names_and_folders_have_mod_rs() {
+    let mut broken = Vec::new();
+    for file in sources() {
+        let path = Path::new(&file.name);
+        for part in path.with_extension("").iter().filter_map(|part| part.to_str()) {
+            if EMPTY_NAMES.contains(&part) {
+                broken.push(format!("{}:1: `{part}` says nothing", file.name));
+            }
+        }
+        let folder = path.parent().unwrap_or(path);
+        if folder != Path::new("src") && !root().join(folder).join("mod.rs").exists() {
+            broken.push(format!("{}:1: its folder has no mod.rs", file.name));
+        }
+        if root().join(path.with_extension("")).is_dir() {
+            broken.push(format!("{}:1: belongs into its folder as mod.rs", file.name));
+        }
+    }
+    none(&broken);
+}
+
+#[test]
+fn habits_hold_outside_tests() {
+    let habits = [
+        (
+            r"\.unwrap\(\)|\.expect\(\x22|\bpanic!|\btodo!|\bunimplemented!|\bunreachable!|\bdbg!",
+            "may stop the program",
+        ),
+        (r"pub(\([a-z]+\))? use [^;]*::\*", "re-exports by glob"),
+        (r"#!?\[allow\(", "use #[expect(lint, reason = …)]"),
+        (r"#\[expect\([^)]*\)\]", "an #[expect] without a reason"),
+        (r"\b(TODO|FIXME|XXX|HACK)\b", "an unfinished thought"),
+    ];
+    let mut broken = Vec::new();
+    for (pattern, why) in habits {
+        let pattern = Regex::new(pattern).unwrap();
+        for file in sources() {
+            broken.extend(file.matches(&pattern).into_iter().map(|(line, found)| {
+                let excused = why.contains("reason") && found.contains("reason");
+                if excused { String::new() } else { format!("{}:{line}: {found}: {why}", file.name) }
+            }));
+        }
+    }
+    broken.retain(|line| !line.is_empty());
+    none(&broken);
+}
+
+#[test]
+fn the_outside_has_one_door() {
+    let doors = [
+        r"\benv::(var|vars|var_os|current_dir|temp_dir|home_dir)\b",
+        r"\b(SystemTime|Instant|Timestamp|Zoned)::now\b",
+        r"\bUuid::(new_v4|now_v7|now_v6|now_v1)\b",
+        r"\b(thread_rng|rand::|getrandom|RandomState)\b",
+    ];
+    let mut broken = Vec::new();
+    for pattern in doors {
+        let pattern = Regex::new(pattern).unwrap();
+        for file in sources().iter().filter(|file| !OUTSIDE.iter().any(|place| file.name.starts_with(place))) {
+            let found = file.matches(&pattern).into_iter();
+            broken.extend(found.map(|(line, found)| format!("{}:{line}: `{found}` outside `host`", file.name)));
+        }
+    }
+    none(&broken);
+}
+
+#[test]
+fn codes_are_unique_and_each_has_its_page_file() {
+    let name = Regex::new("^[a-z]+(-[a-z0-9]+)*$").unwrap();
+    let folder = root().join("src/diag/codes/pages");
+    let mut seen = BTreeSet::new();
+    let mut broken = Vec::new();
+    for code in planrun::diag::codes::all() {
+        if !seen.insert(format!("{}.md", code.name)) {
+            broken.push(format!("`{}` is there twice", code.name));
+        }
+        if !name.is_match(code.name) {
+            broken.push(format!("`{}` is not in kebab case", code.name));
+        }
+        let page = fs::read_to_string(folder.join(format!("{}.md", code.name)));
+        if page.ok().as_deref() != Some(code.page) {
+            broken.push(format!("`{}` does not use the page of its name", code.name));
+        }
+    }
+    let files: BTreeSet<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    let strays = files.iter().filter_map(|file| file.to_str()).filter(|file| !seen.contains(*file));
+    broken.extend(strays.map(|file| format!("pages/{file} belongs to no code")));
+    none(&broken);
+}
+
+#[test]
+fn no_test_file_is_forgotten() {
+    let mut broken = Vec::new();
+    for file in tests() {
+        let path = Path::new(&file.name);
+        let (folder, stem) = (path.parent().unwrap(), path.file_stem().unwrap().to_str().unwrap());
+        // A `mod.rs` stands for its folder, which is a module of the folder around it.
+        let (folder, name) = if stem == "mod" {
+            (folder.parent().unwrap(), folder.file_name().unwrap().to_str().unwrap())
+        } else {
+            (folder, stem)
+        };
+        let beside = root().join(folder).with_extension("rs");
+        let owner = [root().join(folder).join("main.rs"), root().join(folder).join("mod.rs"), beside];
+        let owner = owner.iter().find_map(|owner| fs::read_to_string(owner).ok()).unwrap_or_default();
+        if name != "main" && !owner.contains(&format!("mod {name};\n")) {
+            broken.push(format!("{} is no module", file.name));
+        }
+    }
+    none(&broken);
+}
+
+/// Nothing in the tree speaks of the machine it was written on.
+#[test]
+fn the_tree_names_no_machine() {
+    // In pieces, so that this file does not name them.
+    let words = [concat!("/wo", "rk/"), concat!("/ro", "ot/"), concat!("/Us", "ers/"), concat!("work", "tree")];
+    let mut broken = Vec::new();
+    let parts =
+        ["src", "tests", "docs", "grammar", "plans", "examples", "benches", "fuzz", "README.md", "Cargo.toml", ".ci"];
+    for part in parts.iter().map(|part| root().join(part)).filter(|part| part.exists()) {
+        for entry in ignore::WalkBuilder::new(part).hidden(false).build().filter_map(Result::ok) {
+            let Ok(text) = fs::read_to_string(entry.path()) else { continue };
+            for (index, line) in text.lines().enumerate() {
+                if words.iter().any(|word| line.contains(word)) {
+                    broken.push(format!("{}:{}: {}", relative(entry.path()), index + 1, line.trim()));
+                }
+            }
+        }
+    }
+    none(&broken);
+}
+
+/// Fails with the list.
+fn none(broken: &[String]) {
+    assert!(broken.is_empty(), "{} places break this rule:\n{}", broken.len(), broken.join("\n"));
+}
+
+/// One Rust file.
+struct RustFile {
+    /// From the root, with `/`.
+    name: String,
+    text: String,
+}
+
+impl RustFile {
+    /// The module of the top level that the file belongs to; none for `lib.rs` and `main.rs`.
+    fn module(&self) -> Option<String> {
+        self.name.strip_prefix("src/")?.split_once('/').map(|(module, _)| module.to_owned())
+    }
+
+    /// The text before its tests.
+    fn code(&self) -> &str {
+        self.text.split("\n#[cfg(test)]\nmod ").next().unwrap_or("")
+    }
+
+    /// Lines that are not comments, from 1.
+    fn code_lines(&self) -> impl Iterator<Item = (usize, &str)> {
+        self.code()
+            .lines()
+            .enumerate()
+            .filter(|(_, line)| !line.trim_start().starts_with("//"))
+            .map(|(index, line)| (index + 1, line))
+    }
+
+    fn matches(&self, pattern: &Regex) -> Vec<(usize, String)> {
+        self.code_lines()
+            .flat_map(|(line, text)| pattern.find_iter(text).map(move |found| (line, found.as_str().to_owned())))
+            .collect()
+    }
+
+    /// Top-level modules named behind `crate::`, in groups too.
+    fn imports(&self) -> Vec<(usize, String)> {
+        let marked: Vec<_> = self.code_lines().map(|(line, text)| format!("\u{1}{line}\u{2}{text}")).collect();
+        let code = marked.join("\n");
+        let name = Regex::new(r"^[a-z_]+").unwrap();
+        let mut found = Vec::new();
+        for (at, _) in code.match_indices("crate::").filter(|(at, _)| !code[..*at].ends_with('$')) {
+            let line = code[..at].rfind('\u{1}').map_or("", |start| &code[start + 1..at]);
+            let line = line.split('\u{2}').next().and_then(|number| number.parse().ok()).unwrap_or(0);
+            let rest = &code[at + "crate::".len()..];
+            let names: Vec<&str> = match rest.strip_prefix('{') {
+                None => vec![rest],
+                Some(group) => heads(group),
+            };
+            found.extend(names.iter().filter_map(|text| name.find(text)).map(|name| (line, name.as_str().to_owned())));
+        }
+        found
+    }
+
+    /// Functions by their first line and length; rustfmt puts the closing brace below the first letter.
+    fn functions(&self) -> Vec<(usize, usize)> {
+        let head = Regex::new(r"^(\s*)(pub(\([a-z ]+\))? )?((const|async|unsafe) )*fn ").unwrap();
+        let lines: Vec<_> = self.code().lines().collect();
+        let mut found = Vec::new();
+        for (index, line) in lines.iter().enumerate() {
+            let Some(indent) = head.captures(line).map(|found| found[1].to_owned()) else { continue };
+            let end =
+                lines[index..].iter().position(|line| *line == format!("{indent}}}") || *line == format!("{indent};"));
+            let one_line = line.ends_with(';') || line.ends_with('}');
+            found.push((index + 1, if one_line { 1 } else { end.map_or(0, |end| end + 1) }));
+        }
+        found
+    }
+}
+
+/// The beginnings of the members of `{a::b, c::{d, e}, f}`, the opening brace taken off.
+fn heads(group: &str) -> Vec<&str> {
+    let mut depth = 0;
+    let mut heads = vec![group.trim_start_matches(is_layout)];
+    for (at, character) in group.char_indices() {
+        match character {
+            '{' => depth += 1,
+            '}' if depth == 0 => break,
+            '}' => depth -= 1,
+            ',' if depth == 0 => heads.push(group[at + 1..].trim_start_matches(is_layout)),
+            _ => {}
+        }
+    }
+    heads
+}
+
+/// White space and the marks of line numbers.
+fn is_layout(character: char) -> bool {
+    character.is_whitespace() || character.is_ascii_digit() || matches!(character, '\u{1}' | '\u{2}')
+}
+
+/// Files of the program; a `tests.rs` beside the code it tests is none.
+fn sources() -> Vec<RustFile> {
+    let mut files = rust_files(&root().join("src"));
+    files.retain(|file| !file.name.ends_with("/tests.rs"));
+    files
+}
+
+fn tests() -> Vec<RustFile> {
+    rust_files(&root().join("tests/it"))
+}
+
+fn rust_files(folder: &Path) -> Vec<RustFile> {
+    let walk = ignore::WalkBuilder::new(folder).sort_by_file_path(Path::cmp).build();
+    let paths = walk.map(|entry| entry.unwrap().into_path());
+    let read = |path: PathBuf| RustFile { name: relative(&path), text: fs::read_to_string(&path).unwrap() };
+    paths.filter(|path| path.extension().is_some_and(|ending| ending == "rs")).map(read).collect()
+}
+
+fn relative(path: &Path) -> String {
+    path.strip_prefix(root()).unwrap_or(path).display().to_string().replace('\\', "/")
+}
+
+#[test]
+fn imports_are_found_in_every_form() {
+    let text = "use crate::a::B;\n// crate::no\nuse crate::{\n    c::{D, e},\n    f,\n};\nfn x() { crate::g::h() }\n";
+    let file =
+        RustFile { name: "src/x/y.rs".into(), text: format!("{text}\n#[cfg(test)]\nmod tests {{ use crate::z; }}\n") };
+    let found: Vec<_> = file.imports().into_iter().map(|(_, name)| name).collect();
+    assert_eq!(found, ["a", "c", "f", "g"]);
+    assert_eq!(file.imports()[3].0, 7);
+}

@@ -4,6 +4,7 @@ use super::Code;
 
 pub static APP_INVALID: Code = Code::error("app-invalid", include_str!("pages/app-invalid.md"));
 pub static CONFIG_KEY: Code = Code::error("config-key", include_str!("pages/config-key.md"));
+pub static CONFIG_VARIABLE: Code = Code::warning("config-variable", include_str!("pages/config-variable.md"));
 pub static NOT_YET: Code = Code::error("not-yet", include_str!("pages/not-yet.md"));
 
-pub(super) static ALL: &[&Code] = &[&APP_INVALID, &CONFIG_KEY, &NOT_YET];
+pub(super) static ALL: &[&Code] = &[&APP_INVALID, &CONFIG_KEY, &CONFIG_VARIABLE, &NOT_YET];

@@ -64,12 +64,20 @@ impl PartialEq for Code {
 
 impl Eq for Code {}
 
+/// The codes under the headings that the list shows them by.
+pub static GROUPS: [(&str, &[&Code]); 7] = [
+    ("Text", text::ALL),
+    ("Names", names::ALL),
+    ("Types", types::ALL),
+    ("Order", order::ALL),
+    ("Failure", failure::ALL),
+    ("Effects", effects::ALL),
+    ("Contracts", contracts::ALL),
+];
+
 /// Every code, group by group.
 pub fn all() -> impl Iterator<Item = &'static Code> {
-    [text::ALL, names::ALL, types::ALL, order::ALL, failure::ALL, effects::ALL, contracts::ALL]
-        .into_iter()
-        .flatten()
-        .copied()
+    GROUPS.iter().flat_map(|(_, codes)| codes.iter().copied())
 }
 
 /// The code with this name.

@@ -13,7 +13,6 @@ pub static UNKNOWN_FUNCTION: Code = Code::error("unknown-function", include_str!
 pub static UNKNOWN_SETTING: Code = Code::error("unknown-setting", include_str!("pages/unknown-setting.md"));
 pub static UNKNOWN_STATUS: Code = Code::error("unknown-status", include_str!("pages/unknown-status.md"));
 pub static UNKNOWN_ERROR_CLASS: Code = Code::error("unknown-error-class", include_str!("pages/unknown-error-class.md"));
-pub static UNKNOWN_AGENT: Code = Code::error("unknown-agent", include_str!("pages/unknown-agent.md"));
 pub static DUPLICATE_NAME: Code = Code::error("duplicate-name", include_str!("pages/duplicate-name.md"));
 pub static SHADOWED_NAME: Code = Code::warning("shadowed-name", include_str!("pages/shadowed-name.md"));
 pub static USE_BEFORE_DEFINITION: Code =
@@ -40,7 +39,6 @@ pub(super) static ALL: &[&Code] = &[
     &UNKNOWN_SETTING,
     &UNKNOWN_STATUS,
     &UNKNOWN_ERROR_CLASS,
-    &UNKNOWN_AGENT,
     &DUPLICATE_NAME,
     &SHADOWED_NAME,
     &USE_BEFORE_DEFINITION,

@@ -1,1 +1,174 @@
-//! Checking expressions.
+//! The checker of expressions: names, types, absence; from a tree to code that is evaluated many times.
+
+mod call;
+mod canonical;
+mod code;
+mod combine;
+mod construct;
+mod expect;
+mod literal;
+mod macros;
+mod method;
+mod names;
+mod narrow;
+mod operator;
+mod overload;
+mod path;
+mod pattern;
+mod report;
+
+use crate::diag::{self, Diagnostic};
+use crate::sema::{Atom, Scope};
+use crate::source::{SourceFile, Span};
+use crate::syntax::ast;
+use crate::types::Type;
+
+pub use code::{
+    Code, Comprehension, Link, LinkOp, MacroKind, MapKey, Matcher, Node, Op, Operator, Piece, Read, ReadKind, StateTest,
+};
+pub use narrow::{atoms, negated_atoms};
+pub use pattern::CheckedPattern;
+
+/// Checks expressions against the names around them and collects what is wrong.
+///
+/// Code is made for every expression, also for a wrong one: what cannot be computed fails when it is reached.
+pub struct Checker<'a> {
+    scope: &'a dyn Scope,
+    diagnostics: &'a mut Vec<Diagnostic>,
+    origin: Option<(&'a SourceFile, Span)>,
+    /// Variables of macros, innermost last.
+    locals: Vec<Local>,
+    registers: u16,
+    reads: Vec<Read>,
+    /// What holds here because of conditions inside of the expression.
+    facts: Vec<Atom>,
+    /// Subjects of `match` in whose arms this stands, with what they are there.
+    narrowed: Vec<(String, Type)>,
+}
+
+/// A variable of a macro.
+struct Local {
+    name: std::sync::Arc<str>,
+    ty: Type,
+    register: u16,
+    /// Facts from here on may speak of this variable; earlier ones speak of another of the same name.
+    facts: usize,
+}
+
+/// An expression in the making.
+struct Typed {
+    node: Node,
+    ty: Type,
+}
+
+/// What a value is for: the code and the words of the finding where it does not fit.
+#[derive(Clone, Debug)]
+pub struct Expectation {
+    /// `wrong-type`, `reply-type` or `default-type`.
+    pub code: &'static diag::Code,
+    /// What wants the value, such as ``argument `to` of `email.send_email` ``.
+    pub what: String,
+}
+
+impl Expectation {
+    /// A value for an argument, a `let` with a type, or anything else that has no code of its own.
+    #[must_use]
+    pub fn of(what: impl Into<String>) -> Self {
+        Self { code: &diag::codes::types::WRONG_TYPE, what: what.into() }
+    }
+
+    /// The reply of a plan.
+    #[must_use]
+    pub fn reply() -> Self {
+        Self { code: &diag::codes::types::REPLY_TYPE, what: "the reply".into() }
+    }
+
+    /// The default of a parameter or a field.
+    #[must_use]
+    pub fn default(what: impl Into<String>) -> Self {
+        Self { code: &diag::codes::types::DEFAULT_TYPE, what: what.into() }
+    }
+}
+
+impl<'a> Checker<'a> {
+    #[must_use]
+    pub fn new(scope: &'a dyn Scope, diagnostics: &'a mut Vec<Diagnostic>) -> Self {
+        Self {
+            scope,
+            diagnostics,
+            origin: None,
+            locals: Vec::new(),
+            registers: 0,
+            reads: Vec::new(),
+            facts: Vec::new(),
+            narrowed: Vec::new(),
+        }
+    }
+
+    /// The text the expressions come from and the statement around them, for fixes that move text.
+    #[must_use]
+    pub fn within(mut self, source: &'a SourceFile, statement: Span) -> Self {
+        self.origin = Some((source, statement));
+        self
+    }
+
+    /// An expression of any type.
+    pub fn check(&mut self, expression: &ast::Expr) -> Code {
+        let typed = self.expression(expression);
+        self.finish(typed, expression.span)
+    }
+
+    /// An expression whose value goes where `expected` is wanted. Parts of literals are checked where they stand.
+    pub fn check_against(&mut self, expression: &ast::Expr, expected: &Type, expectation: &Expectation) -> Code {
+        let typed = self.expected(expression, expected, expectation);
+        self.finish(typed, expression.span)
+    }
+
+    /// A condition: a bool, neither absent nor unknown.
+    pub fn check_condition(&mut self, expression: &ast::Expr) -> Code {
+        let typed = self.condition(expression);
+        self.finish(typed, expression.span)
+    }
+
+    fn finish(&mut self, typed: Typed, span: Span) -> Code {
+        let registers = std::mem::take(&mut self.registers);
+        Code { ty: typed.ty, root: typed.node, span, reads: std::mem::take(&mut self.reads), registers }
+    }
+
+    /// Any expression. Each kind has a function of its own, which keeps the frames of deep nesting small.
+    fn expression(&mut self, expression: &ast::Expr) -> Typed {
+        let span = expression.span;
+        match &expression.kind {
+            ast::ExprKind::Literal(value) => literal::literal(value, span),
+            ast::ExprKind::Template(parts) => self.template(parts, span),
+            ast::ExprKind::Name(name) => self.name(name, span),
+            ast::ExprKind::Call { function, arguments } => self.global_call(function, arguments, span),
+            ast::ExprKind::Path { base, links } => self.path(base, links, span, path::Absence::Reported),
+            ast::ExprKind::List(elements) => self.list(elements, span),
+            ast::ExprKind::Object(entries) => self.object(entries, span),
+            ast::ExprKind::Unary { operators, operand } => self.unary(operators, operand, span),
+            ast::ExprKind::Chain { first, rest } => self.chain(first, rest, span),
+            ast::ExprKind::Coalesce(operands) => self.coalesce(operands, span),
+            ast::ExprKind::Conditional { arms, otherwise } => self.conditional(arms, otherwise, span),
+            ast::ExprKind::Match { subject, arms } => self.match_expression(subject, arms, span),
+            ast::ExprKind::Is { subject, state } => self.is_state(subject, state, span),
+            ast::ExprKind::Signal(name) => self.signal(name, span),
+            ast::ExprKind::Error => Typed::fail("the text here could not be read", span),
+        }
+    }
+
+    fn report(&mut self, diagnostic: Diagnostic) {
+        self.diagnostics.push(diagnostic);
+    }
+}
+
+impl Typed {
+    fn new(op: Op, ty: Type, span: Span) -> Self {
+        Self { node: Node { span, op }, ty }
+    }
+
+    /// Something already reported: it fails where it is reached after all.
+    fn fail(message: &str, span: Span) -> Self {
+        Self::new(Op::Fail(message.into()), Type::Invalid, span)
+    }
+}

@@ -1,0 +1,68 @@
+//! Why a computation has no value.
+
+use std::fmt;
+
+use crate::value::Value;
+
+/// What went wrong in a function or an operator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    pub kind: FailureKind,
+    /// One sentence in plain words, without a full stop.
+    pub message: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FailureKind {
+    /// No form of the function or operator takes values of these types.
+    NoOverload,
+    /// The result of integer arithmetic does not fit.
+    Overflow,
+    DivideByZero,
+    NoSuchKey,
+    IndexOutOfRange,
+    /// A result outside of what its type can hold, such as a timestamp beyond the year 9999.
+    Range,
+    /// The right type and a value that cannot be used.
+    InvalidArgument,
+    /// The same key twice in one map.
+    DuplicateKey,
+    /// A name or function that does not exist.
+    Unknown,
+    /// The evaluation does more work than its limit allows.
+    CostLimit,
+}
+
+impl Failure {
+    #[must_use]
+    pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into() }
+    }
+
+    /// No form of a function takes values of these kinds.
+    #[must_use]
+    pub fn no_overload(function: &str, arguments: &[Value]) -> Self {
+        let kinds: Vec<_> = arguments.iter().map(Value::kind_name).collect();
+        Self::new(FailureKind::NoOverload, format!("no such overload: {function}({})", kinds.join(", ")))
+    }
+
+    /// The right type and a value that cannot be used.
+    #[must_use]
+    pub fn argument(message: impl Into<String>) -> Self {
+        Self::new(FailureKind::InvalidArgument, message)
+    }
+
+    /// A result outside of what its type can hold.
+    #[must_use]
+    pub fn range(message: impl Into<String>) -> Self {
+        Self::new(FailureKind::Range, message)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Failure {}

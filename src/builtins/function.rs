@@ -1,0 +1,85 @@
+//! The shape of a descriptor: what a function is called, takes, gives and does.
+
+use super::Failure;
+use crate::value::Value;
+
+/// One function. Its forms share a body, which chooses by the kinds of the values it is given.
+pub struct Function {
+    pub name: &'static str,
+    /// How it may be called.
+    pub forms: &'static [Form],
+    pub overloads: &'static [Overload],
+    /// One sentence.
+    pub page: &'static str,
+    pub examples: &'static [Example],
+    /// A method's receiver is the first argument.
+    pub body: fn(&[Value]) -> Result<Value, Failure>,
+}
+
+/// A way to call a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// `size(x)`
+    Global,
+    /// `x.size()`
+    Method,
+    /// `math.greatest(x)`
+    Namespace(&'static str),
+}
+
+/// Types of parameters and result; a method's receiver is the first parameter.
+#[derive(Clone, Copy, Debug)]
+pub struct Overload {
+    pub parameters: &'static [Shape],
+    pub result: Shape,
+}
+
+/// A type as a descriptor writes it.
+#[derive(Clone, Copy, Debug)]
+pub enum Shape {
+    Any,
+    Null,
+    Bool,
+    Int,
+    Uint,
+    Double,
+    String,
+    Bytes,
+    Timestamp,
+    Duration,
+    Type,
+    List(&'static Shape),
+    /// A map or an object.
+    Map(&'static Shape, &'static Shape),
+    /// `int`, `uint` or `double`; as a result their union.
+    Number,
+    /// The same type wherever this number stands in one overload.
+    Variable(u8),
+    /// `{ key: string, value: T }`
+    Entry(&'static Shape),
+}
+
+impl Overload {
+    pub(super) const fn new(parameters: &'static [Shape], result: Shape) -> Self {
+        Self { parameters, result }
+    }
+}
+
+impl Example {
+    pub(super) const fn new(expression: &'static str, result: &'static str) -> Self {
+        Self { expression, result }
+    }
+}
+
+/// An expression and the text of its result as JSON.
+#[derive(Clone, Copy, Debug)]
+pub struct Example {
+    pub expression: &'static str,
+    pub result: &'static str,
+}
+
+impl std::fmt::Debug for Function {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}

@@ -1,0 +1,94 @@
+//! Over lists, maps and whole values: `size`, `sum`, `entries`, `json`.
+
+use super::super::Failure;
+use super::super::function::{Example, Form, Function, Overload, Shape};
+use super::super::operators::{self, Arithmetic};
+use crate::value::{Key, Map, Number, Value};
+
+pub(super) static FUNCTIONS: &[Function] = &[
+    Function {
+        name: "size",
+        forms: &[Form::Global, Form::Method],
+        overloads: &[
+            Overload::new(&[Shape::String], Shape::Int),
+            Overload::new(&[Shape::Bytes], Shape::Int),
+            Overload::new(&[Shape::List(&Shape::Any)], Shape::Int),
+            Overload::new(&[Shape::Map(&Shape::Any, &Shape::Any)], Shape::Int),
+        ],
+        page: "How many elements, entries, characters or bytes there are.",
+        examples: &[Example::new("size([1, 2])", "2"), Example::new("'名字'.size()", "2")],
+        body: size,
+    },
+    Function {
+        name: "sum",
+        forms: &[Form::Global],
+        overloads: &[
+            Overload::new(&[Shape::List(&Shape::Int)], Shape::Int),
+            Overload::new(&[Shape::List(&Shape::Uint)], Shape::Uint),
+            Overload::new(&[Shape::List(&Shape::Double)], Shape::Double),
+            Overload::new(&[Shape::List(&Shape::Number)], Shape::Double),
+        ],
+        page: "The sum of a list of numbers, a double where they are not all ints; 0 for an empty list.",
+        examples: &[Example::new("sum([1, 2, 3])", "6"), Example::new("sum([1, 1.5])", "2.5")],
+        body: sum,
+    },
+    Function {
+        name: "entries",
+        forms: &[Form::Global],
+        overloads: &[Overload::new(
+            &[Shape::Map(&Shape::String, &Shape::Variable(0))],
+            Shape::List(&Shape::Entry(&Shape::Variable(0))),
+        )],
+        page: "The entries of a map as a list of `{ key, value }`, sorted by key.",
+        examples: &[Example::new("entries({'b': 2, 'a': 1})[0]", r#"{"key":"a","value":1}"#)],
+        body: entries,
+    },
+    Function {
+        name: "json",
+        forms: &[Form::Global],
+        overloads: &[Overload::new(&[Shape::Any], Shape::String)],
+        page: "The compact JSON text of any value.",
+        examples: &[Example::new("json({a: [1, null]})", r#""{\"a\":[1,null]}""#)],
+        body: json,
+    },
+];
+
+fn size(arguments: &[Value]) -> Result<Value, Failure> {
+    let count = match arguments {
+        [Value::String(text)] => text.chars().count(),
+        [Value::Bytes(bytes)] => bytes.len(),
+        [Value::List(elements)] => elements.len(),
+        [Value::Map(entries)] => entries.len(),
+        _ => return Err(Failure::no_overload("size", arguments)),
+    };
+    Ok(Value::Int(i64::try_from(count).unwrap_or(i64::MAX)))
+}
+
+fn sum(arguments: &[Value]) -> Result<Value, Failure> {
+    let [Value::List(elements)] = arguments else { return Err(Failure::no_overload("sum", arguments)) };
+    let numbers: Option<Vec<Number>> = elements.iter().map(Value::as_number).collect();
+    let numbers = numbers.ok_or_else(|| Failure::no_overload("sum", arguments))?;
+    let alike = |kind: fn(&Value) -> bool| elements.iter().all(kind);
+    if !(alike(|value| matches!(value, Value::Int(_))) || alike(|value| matches!(value, Value::Uint(_)))) {
+        return Ok(Value::Double(numbers.into_iter().map(Number::as_double).sum()));
+    }
+    let first = elements.first().cloned().unwrap_or(Value::Int(0));
+    elements.iter().skip(1).try_fold(first, |total, number| operators::arithmetic(Arithmetic::Add, total, number))
+}
+
+fn entries(arguments: &[Value]) -> Result<Value, Failure> {
+    let [Value::Map(map)] = arguments else { return Err(Failure::no_overload("entries", arguments)) };
+    let mut pairs: Vec<(&Key, &Value)> = map.iter().collect();
+    pairs.sort_by_key(|(key, _)| *key);
+    let entry = |(key, value): (&Key, &Value)| {
+        Value::from(Map::from_iter([(Key::from("key"), Value::from(key)), (Key::from("value"), value.clone())]))
+    };
+    Ok(Value::list(pairs.into_iter().map(entry)))
+}
+
+fn json(arguments: &[Value]) -> Result<Value, Failure> {
+    match arguments {
+        [argument] => Ok(Value::from(argument.to_json_text())),
+        _ => Err(Failure::no_overload("json", arguments)),
+    }
+}

@@ -1,0 +1,51 @@
+//! Bytes as text: the namespace `base64`.
+
+use base64::Engine as _;
+use base64::alphabet::STANDARD;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+
+use super::super::Failure;
+use super::super::function::{Example, Form, Function, Overload, Shape};
+use crate::value::Value;
+
+/// Writes the padding and reads text with or without it.
+const LENIENT: GeneralPurpose = GeneralPurpose::new(
+    &STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+pub(super) static FUNCTIONS: &[Function] = &[
+    Function {
+        name: "encode",
+        forms: &[Form::Namespace("base64")],
+        overloads: &[Overload::new(&[Shape::Bytes], Shape::String)],
+        page: "The base64 text of bytes.",
+        examples: &[Example::new("base64.encode(b'hello')", "\"aGVsbG8=\"")],
+        body: encode,
+    },
+    Function {
+        name: "decode",
+        forms: &[Form::Namespace("base64")],
+        overloads: &[Overload::new(&[Shape::String], Shape::Bytes)],
+        page: "The bytes of a base64 text, with or without its padding.",
+        examples: &[Example::new("string(base64.decode('aGVsbG8'))", "\"hello\"")],
+        body: decode,
+    },
+];
+
+fn encode(arguments: &[Value]) -> Result<Value, Failure> {
+    match arguments {
+        [Value::Bytes(bytes)] => Ok(Value::from(LENIENT.encode(bytes))),
+        _ => Err(Failure::no_overload("base64.encode", arguments)),
+    }
+}
+
+fn decode(arguments: &[Value]) -> Result<Value, Failure> {
+    match arguments {
+        [argument @ Value::String(text)] => match LENIENT.decode(text.as_bytes()) {
+            Ok(bytes) => Ok(Value::Bytes(bytes.into())),
+            Err(_) => Err(Failure::argument(format!("{} is not base64", argument.preview(60)))),
+        },
+        _ => Err(Failure::no_overload("base64.decode", arguments)),
+    }
+}

@@ -1,0 +1,149 @@
+//! `"%s: %.2f".format([name, amount])`.
+
+use super::super::function::{Example, Form, Function, Overload, Shape};
+use super::super::{Failure, FailureKind};
+use crate::value::{Number, Value, duration_text, timestamp_text};
+
+/// Digits behind the point where a clause names none.
+const DEFAULT_PRECISION: usize = 6;
+/// The most digits behind the point that a clause may ask for.
+const MOST_PRECISION: usize = 1_000;
+
+pub(super) static FUNCTIONS: &[Function] = &[Function {
+    name: "format",
+    forms: &[Form::Method],
+    overloads: &[Overload::new(&[Shape::String, Shape::List(&Shape::Any)], Shape::String)],
+    page: "A text with its clauses `%s %d %f %e %x %X %o %b` filled from a list; `%%` is a percent sign.",
+    examples: &[Example::new("'%s: %.2f, %d%%'.format(['a', 1.5, 7])", "\"a: 1.50, 7%\"")],
+    body: format,
+}];
+
+fn format(arguments: &[Value]) -> Result<Value, Failure> {
+    let [Value::String(pattern), Value::List(values)] = arguments else {
+        return Err(Failure::no_overload("format", arguments));
+    };
+    let mut text = String::with_capacity(pattern.len());
+    let mut next = 0;
+    let mut rest: &str = pattern;
+    while let Some((before, clause)) = rest.split_once('%') {
+        text.push_str(before);
+        if let Some(after) = clause.strip_prefix('%') {
+            text.push('%');
+            rest = after;
+            continue;
+        }
+        let (precision, clause) = precision(clause)?;
+        let mut characters = clause.chars();
+        let verb = characters.next().ok_or_else(|| unreadable("it ends behind its `%`"))?;
+        rest = characters.as_str();
+        let value = values.get(next).ok_or_else(|| {
+            let message = format!("index {next} out of range: the text has more clauses than the list has values");
+            Failure::new(FailureKind::IndexOutOfRange, message)
+        })?;
+        next += 1;
+        push_clause(&mut text, verb, precision, value)?;
+    }
+    text.push_str(rest);
+    Ok(Value::from(text))
+}
+
+/// The digits of `.3` at the beginning of a clause, and what follows them.
+fn precision(clause: &str) -> Result<(Option<usize>, &str), Failure> {
+    let Some(digits) = clause.strip_prefix('.') else { return Ok((None, clause)) };
+    let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+    let (number, rest) = digits.split_at(end);
+    match number.parse() {
+        Ok(precision) if precision <= MOST_PRECISION => Ok((Some(precision), rest)),
+        _ => Err(unreadable("the digits behind `.` are missing or too many")),
+    }
+}
+
+fn push_clause(text: &mut String, verb: char, precision: Option<usize>, value: &Value) -> Result<(), Failure> {
+    let digits = precision.unwrap_or(DEFAULT_PRECISION);
+    let formatted = match verb {
+        's' => Some(display(value)),
+        'd' => decimal(value),
+        'f' => real(value, |number| format!("{number:.digits$}")),
+        'e' => real(value, |number| scientific(number, digits)),
+        'b' => match value {
+            Value::Bool(truth) => Some(u8::from(*truth).to_string()),
+            _ => integer(value, |sign, number| format!("{sign}{number:b}")),
+        },
+        'o' => integer(value, |sign, number| format!("{sign}{number:o}")),
+        'x' => hexadecimal(value),
+        'X' => hexadecimal(value).map(|digits| digits.to_uppercase()),
+        _ => return Err(unreadable(&format!("there is no clause `%{verb}`"))),
+    };
+    let formatted = formatted.ok_or_else(|| {
+        Failure::argument(format!("error during formatting: `%{verb}` does not take a {}", value.kind_name()))
+    })?;
+    text.push_str(&formatted);
+    Ok(())
+}
+
+/// `%s`: as `string(x)` has it, and lists and maps of such values.
+fn display(value: &Value) -> String {
+    match value {
+        Value::Null => "null".to_owned(),
+        Value::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        Value::Timestamp(time) => timestamp_text(*time),
+        Value::Duration(length) => duration_text(*length),
+        Value::Type(name) => name.as_ref().to_owned(),
+        Value::List(elements) => {
+            let texts: Vec<String> = elements.iter().map(display).collect();
+            format!("[{}]", texts.join(", "))
+        }
+        Value::Map(entries) => {
+            let mut texts: Vec<(String, String)> =
+                entries.iter().map(|(key, value)| (key.to_string(), display(value))).collect();
+            texts.sort();
+            let texts: Vec<String> = texts.into_iter().map(|(key, value)| format!("{key}: {value}")).collect();
+            format!("{{{}}}", texts.join(", "))
+        }
+        Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::Double(_) | Value::Exact(_) | Value::String(_) => {
+            value.interpolated().unwrap_or_default()
+        }
+    }
+}
+
+fn decimal(value: &Value) -> Option<String> {
+    match value.as_number()? {
+        Number::Int(number) => Some(number.to_string()),
+        Number::Uint(number) => Some(number.to_string()),
+        Number::Double(number) => (!number.is_finite()).then(|| display(&Value::Double(number))),
+    }
+}
+
+fn real(value: &Value, write: impl Fn(f64) -> String) -> Option<String> {
+    let number = value.as_number()?.as_double();
+    Some(if number.is_finite() { write(number) } else { display(&Value::Double(number)) })
+}
+
+/// A digit, a point, so many digits, and an exponent with its sign and two digits at least.
+fn scientific(number: f64, digits: usize) -> String {
+    let text = format!("{number:.digits$e}");
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let (sign, exponent) = exponent.strip_prefix('-').map_or(('+', exponent), |exponent| ('-', exponent));
+    format!("{mantissa}e{sign}{exponent:0>2}")
+}
+
+fn integer(value: &Value, write: impl Fn(&str, u64) -> String) -> Option<String> {
+    match value {
+        Value::Int(number) => Some(write(if *number < 0 { "-" } else { "" }, number.unsigned_abs())),
+        Value::Uint(number) => Some(write("", *number)),
+        _ => None,
+    }
+}
+
+fn hexadecimal(value: &Value) -> Option<String> {
+    let bytes = |bytes: &[u8]| bytes.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"));
+    match value {
+        Value::String(text) => Some(bytes(text.as_bytes())),
+        Value::Bytes(data) => Some(bytes(data)),
+        _ => integer(value, |sign, number| format!("{sign}{number:x}")),
+    }
+}
+
+fn unreadable(reason: &str) -> Failure {
+    Failure::argument(format!("could not parse formatting clause: {reason}"))
+}

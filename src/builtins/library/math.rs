@@ -1,0 +1,183 @@
+//! The namespace `math`.
+
+use std::cmp::Ordering;
+
+use super::super::function::{Example, Form, Function, Overload, Shape};
+use super::super::{Failure, FailureKind};
+use crate::value::{Number, Value};
+
+const N: Shape = Shape::Number;
+
+/// One number, a list of them, or up to six.
+const EXTREMES: &[Overload] = &[
+    Overload::new(&[Shape::Int], Shape::Int),
+    Overload::new(&[Shape::Uint], Shape::Uint),
+    Overload::new(&[Shape::Double], Shape::Double),
+    Overload::new(&[Shape::List(&Shape::Int)], Shape::Int),
+    Overload::new(&[Shape::List(&Shape::Uint)], Shape::Uint),
+    Overload::new(&[Shape::List(&Shape::Double)], Shape::Double),
+    Overload::new(&[Shape::List(&N)], N),
+    Overload::new(&[Shape::Int, Shape::Int], Shape::Int),
+    Overload::new(&[Shape::Uint, Shape::Uint], Shape::Uint),
+    Overload::new(&[Shape::Double, Shape::Double], Shape::Double),
+    Overload::new(&[N, N], N),
+    Overload::new(&[Shape::Int, Shape::Int, Shape::Int], Shape::Int),
+    Overload::new(&[Shape::Double, Shape::Double, Shape::Double], Shape::Double),
+    Overload::new(&[N, N, N], N),
+    Overload::new(&[N, N, N, N], N),
+    Overload::new(&[N, N, N, N, N], N),
+    Overload::new(&[N, N, N, N, N, N], N),
+];
+const DOUBLE: &[Overload] = &[Overload::new(&[Shape::Double], Shape::Double)];
+const TEST: &[Overload] = &[Overload::new(&[Shape::Double], Shape::Bool)];
+const SAME: &[Overload] = &[
+    Overload::new(&[Shape::Int], Shape::Int),
+    Overload::new(&[Shape::Uint], Shape::Uint),
+    Overload::new(&[Shape::Double], Shape::Double),
+];
+const BITS: &[Overload] =
+    &[Overload::new(&[Shape::Int, Shape::Int], Shape::Int), Overload::new(&[Shape::Uint, Shape::Uint], Shape::Uint)];
+const SHIFT: &[Overload] =
+    &[Overload::new(&[Shape::Int, Shape::Int], Shape::Int), Overload::new(&[Shape::Uint, Shape::Int], Shape::Uint)];
+
+/// A function of `math`: the descriptors differ only in these parts.
+macro_rules! math {
+    ($name:literal, $overloads:expr, $page:literal, $example:literal => $result:literal, $body:expr) => {
+        Function {
+            name: $name,
+            forms: &[Form::Namespace("math")],
+            overloads: $overloads,
+            page: $page,
+            examples: &[Example::new($example, $result)],
+            body: $body,
+        }
+    };
+}
+
+pub(super) static FUNCTIONS: &[Function] = &[
+    math!("greatest", EXTREMES, "The greatest of some numbers or of a list of them.",
+        "math.greatest(1, 3, 2)" => "3", |arguments| extreme("math.greatest", arguments, Ordering::Greater)),
+    math!("least", EXTREMES, "The least of some numbers or of a list of them.",
+        "math.least([4.5, 2.5])" => "2.5", |arguments| extreme("math.least", arguments, Ordering::Less)),
+    math!("ceil", DOUBLE, "The least whole number that is not below a double.",
+        "math.ceil(1.2)" => "2", |arguments| rounded("math.ceil", arguments, f64::ceil)),
+    math!("floor", DOUBLE, "The greatest whole number that is not above a double.",
+        "math.floor(-1.2)" => "-2", |arguments| rounded("math.floor", arguments, f64::floor)),
+    math!("round", DOUBLE, "The nearest whole number; halves go away from zero.",
+        "math.round(2.5)" => "3", |arguments| rounded("math.round", arguments, f64::round)),
+    math!("trunc", DOUBLE, "A double without its fraction.",
+        "math.trunc(-1.7)" => "-1", |arguments| rounded("math.trunc", arguments, f64::trunc)),
+    math!("isNaN", TEST, "Whether a double is no number.",
+        "math.isNaN(0.0 / 0.0)" => "true", |arguments| tested("math.isNaN", arguments, f64::is_nan)),
+    math!("isInf", TEST, "Whether a double is infinite.",
+        "math.isInf(-1.0 / 0.0)" => "true", |arguments| tested("math.isInf", arguments, f64::is_infinite)),
+    math!("isFinite", TEST, "Whether a double is neither infinite nor no number.",
+        "math.isFinite(1.5)" => "true", |arguments| tested("math.isFinite", arguments, f64::is_finite)),
+    math!("abs", SAME, "A number without its sign.", "math.abs(-3)" => "3", abs),
+    math!("sign", SAME, "-1, 0 or 1, as a number is negative, zero or positive.", "math.sign(-2.5)" => "-1", sign),
+    math!("sqrt", &[Overload::new(&[N], Shape::Double)], "The square root of a number.",
+        "math.sqrt(9)" => "3", sqrt),
+    math!("bitAnd", BITS, "The bits that both integers have.",
+        "math.bitAnd(6, 3)" => "2", |arguments| bits("math.bitAnd", arguments, |a, b| a & b)),
+    math!("bitOr", BITS, "The bits that either integer has.",
+        "math.bitOr(6, 3)" => "7", |arguments| bits("math.bitOr", arguments, |a, b| a | b)),
+    math!("bitXor", BITS, "The bits that one integer has and the other has not.",
+        "math.bitXor(6, 3)" => "5", |arguments| bits("math.bitXor", arguments, |a, b| a ^ b)),
+    math!("bitNot", &[Overload::new(&[Shape::Int], Shape::Int), Overload::new(&[Shape::Uint], Shape::Uint)],
+        "The bits that an integer has not.", "math.bitNot(1)" => "-2", bit_not),
+    math!("bitShiftLeft", SHIFT, "The bits of an integer moved to the left; those beyond are lost.",
+        "math.bitShiftLeft(1, 4)" => "16",
+        |arguments| shifted("math.bitShiftLeft", arguments, u64::checked_shl)),
+    math!("bitShiftRight", SHIFT, "The bits of an integer moved to the right, zeros following.",
+        "math.bitShiftRight(16, 4)" => "1",
+        |arguments| shifted("math.bitShiftRight", arguments, u64::checked_shr)),
+];
+
+fn extreme(name: &str, arguments: &[Value], wanted: Ordering) -> Result<Value, Failure> {
+    let numbers = if let [Value::List(elements)] = arguments { elements } else { arguments };
+    let mut best: Option<(&Value, Number)> = None;
+    for value in numbers {
+        let number = value.as_number().ok_or_else(|| Failure::no_overload(name, arguments))?;
+        if best.is_none_or(|(_, known)| number.order(known) == Some(wanted)) {
+            best = Some((value, number));
+        }
+    }
+    best.map(|(value, _)| value.clone()).ok_or_else(|| Failure::argument(format!("{name} needs a number at least")))
+}
+
+fn rounded(name: &str, arguments: &[Value], round: fn(f64) -> f64) -> Result<Value, Failure> {
+    double(name, arguments).map(|number| Value::Double(round(number)))
+}
+
+fn tested(name: &str, arguments: &[Value], test: fn(f64) -> bool) -> Result<Value, Failure> {
+    double(name, arguments).map(|number| Value::Bool(test(number)))
+}
+
+fn double(name: &str, arguments: &[Value]) -> Result<f64, Failure> {
+    match arguments {
+        [Value::Double(number)] => Ok(*number),
+        [Value::Exact(exact)] => Ok(exact.value),
+        _ => Err(Failure::no_overload(name, arguments)),
+    }
+}
+
+fn abs(arguments: &[Value]) -> Result<Value, Failure> {
+    match arguments {
+        [Value::Int(number)] => number
+            .checked_abs()
+            .map(Value::Int)
+            .ok_or_else(|| Failure::new(FailureKind::Overflow, "overflow: the result of `math.abs` does not fit int")),
+        [Value::Uint(number)] => Ok(Value::Uint(*number)),
+        _ => double("math.abs", arguments).map(|number| Value::Double(number.abs())),
+    }
+}
+
+fn sign(arguments: &[Value]) -> Result<Value, Failure> {
+    match arguments {
+        [Value::Int(number)] => Ok(Value::Int(number.signum())),
+        [Value::Uint(number)] => Ok(Value::Uint(u64::from(*number > 0))),
+        _ => double("math.sign", arguments)
+            .map(|number| Value::Double(if number == 0.0 || number.is_nan() { number } else { number.signum() })),
+    }
+}
+
+fn sqrt(arguments: &[Value]) -> Result<Value, Failure> {
+    match arguments {
+        [argument] => match argument.as_number() {
+            Some(number) => Ok(Value::Double(number.as_double().sqrt())),
+            None => Err(Failure::no_overload("math.sqrt", arguments)),
+        },
+        _ => Err(Failure::no_overload("math.sqrt", arguments)),
+    }
+}
+
+fn bits(name: &str, arguments: &[Value], combine: fn(u64, u64) -> u64) -> Result<Value, Failure> {
+    match arguments {
+        [Value::Int(a), Value::Int(b)] => Ok(Value::Int(combine(a.cast_unsigned(), b.cast_unsigned()).cast_signed())),
+        [Value::Uint(a), Value::Uint(b)] => Ok(Value::Uint(combine(*a, *b))),
+        _ => Err(Failure::no_overload(name, arguments)),
+    }
+}
+
+fn bit_not(arguments: &[Value]) -> Result<Value, Failure> {
+    match arguments {
+        [Value::Int(number)] => Ok(Value::Int(!number)),
+        [Value::Uint(number)] => Ok(Value::Uint(!number)),
+        _ => Err(Failure::no_overload("math.bitNot", arguments)),
+    }
+}
+
+fn shifted(name: &str, arguments: &[Value], shift: fn(u64, u32) -> Option<u64>) -> Result<Value, Failure> {
+    let by = match arguments {
+        [Value::Int(_) | Value::Uint(_), Value::Int(by)] if *by < 0 => {
+            return Err(Failure::argument(format!("{name} takes a shift of 0 or more")));
+        }
+        [Value::Int(_) | Value::Uint(_), Value::Int(by)] => u32::try_from(*by).unwrap_or(u32::MAX),
+        _ => return Err(Failure::no_overload(name, arguments)),
+    };
+    match arguments {
+        [Value::Int(number), _] => Ok(Value::Int(shift(number.cast_unsigned(), by).unwrap_or(0).cast_signed())),
+        [Value::Uint(number), _] => Ok(Value::Uint(shift(*number, by).unwrap_or(0))),
+        _ => Err(Failure::no_overload(name, arguments)),
+    }
+}

@@ -1,0 +1,100 @@
+//! Parts of timestamps and durations, in any time zone.
+
+use jiff::Timestamp;
+use jiff::tz::{Offset, TimeZoneDatabase};
+
+use super::super::Failure;
+use super::super::function::{Example, Form, Function, Overload, Shape};
+use crate::value::{Civil, Value, parse_offset};
+
+const SECOND: i128 = 1_000_000_000;
+
+/// Of a timestamp, in UTC or in a zone.
+const DATE: &[Overload] =
+    &[Overload::new(&[Shape::Timestamp], Shape::Int), Overload::new(&[Shape::Timestamp, Shape::String], Shape::Int)];
+
+/// Of a timestamp, or the whole of a duration in that unit.
+const CLOCK: &[Overload] = &[
+    Overload::new(&[Shape::Timestamp], Shape::Int),
+    Overload::new(&[Shape::Timestamp, Shape::String], Shape::Int),
+    Overload::new(&[Shape::Duration], Shape::Int),
+];
+
+/// The getters differ in their names, their sentences and the part they read.
+macro_rules! getter {
+    ($name:literal, $overloads:expr, $page:literal, $example:literal => $result:literal, $part:expr, $unit:expr) => {
+        Function {
+            name: $name,
+            forms: &[Form::Method],
+            overloads: $overloads,
+            page: $page,
+            examples: &[Example::new($example, $result)],
+            body: |arguments| read($name, arguments, $part, $unit),
+        }
+    };
+}
+
+pub(super) static FUNCTIONS: &[Function] = &[
+    getter!("getFullYear", DATE, "The year of a timestamp.",
+        "timestamp('2026-01-31T09:00:00Z').getFullYear()" => "2026", |civil| civil.year, None),
+    getter!("getMonth", DATE, "The month of a timestamp, from 0.",
+        "timestamp('2026-01-31T09:00:00Z').getMonth()" => "0", |civil| civil.month - 1, None),
+    getter!("getDate", DATE, "The day of the month of a timestamp, from 1.",
+        "timestamp('2026-01-31T23:30:00Z').getDate('Europe/Berlin')" => "1", |civil| civil.day, None),
+    getter!("getDayOfMonth", DATE, "The day of the month of a timestamp, from 0.",
+        "timestamp('2026-01-31T09:00:00Z').getDayOfMonth()" => "30", |civil| civil.day - 1, None),
+    getter!("getDayOfWeek", DATE, "The day of the week of a timestamp, from 0 for Sunday.",
+        "timestamp('2026-01-31T09:00:00Z').getDayOfWeek()" => "6", |civil| civil.weekday, None),
+    getter!("getDayOfYear", DATE, "The day of the year of a timestamp, from 0.",
+        "timestamp('2026-02-01T09:00:00Z').getDayOfYear()" => "31", |civil| civil.day_of_year, None),
+    getter!("getHours", CLOCK, "The hour of a timestamp, or the whole hours of a duration.",
+        "timestamp('2026-01-31T09:00:00Z').getHours('+05:30')" => "14", |civil| civil.hour, Some(3_600 * SECOND)),
+    getter!("getMinutes", CLOCK, "The minute of a timestamp, or the whole minutes of a duration.",
+        "(1h + 30m).getMinutes()" => "90", |civil| civil.minute, Some(60 * SECOND)),
+    getter!("getSeconds", CLOCK, "The second of a timestamp, or the whole seconds of a duration.",
+        "(2m).getSeconds()" => "120", |civil| civil.second, Some(SECOND)),
+    Function {
+        name: "getMilliseconds",
+        forms: &[Form::Method],
+        overloads: CLOCK,
+        page: "The milliseconds within the second of a timestamp or a duration.",
+        examples: &[Example::new("(1s + 250ms).getMilliseconds()", "250")],
+        body: milliseconds,
+    },
+];
+
+fn read(name: &str, arguments: &[Value], part: fn(Civil) -> i64, unit: Option<i128>) -> Result<Value, Failure> {
+    match (arguments, unit) {
+        ([Value::Timestamp(time)], _) => Ok(Value::Int(part(Civil::of(*time)))),
+        ([Value::Timestamp(time), Value::String(zone)], _) => {
+            Ok(Value::Int(part(Civil::of(time + offset(*time, zone)?))))
+        }
+        ([Value::Duration(length)], Some(unit)) => Ok(Value::Int(i64::try_from(length / unit).unwrap_or(i64::MAX))),
+        _ => Err(Failure::no_overload(name, arguments)),
+    }
+}
+
+fn milliseconds(arguments: &[Value]) -> Result<Value, Failure> {
+    if let [Value::Duration(length)] = arguments {
+        return Ok(Value::Int(i64::try_from(length % SECOND / 1_000_000).unwrap_or(0)));
+    }
+    read("getMilliseconds", arguments, |civil| civil.nanosecond / 1_000_000, None)
+}
+
+/// Nanoseconds east of Greenwich in a zone at a time. Names come from the data base that is built in, so that a plan
+/// means the same on every machine.
+fn offset(time: i128, zone: &str) -> Result<i128, Failure> {
+    let signed = if zone.starts_with(|c: char| c.is_ascii_digit()) { format!("+{zone}") } else { zone.to_owned() };
+    if let Some(seconds) = parse_offset(&signed) {
+        return Ok(i128::from(seconds) * SECOND);
+    }
+    let Ok(zone) = TimeZoneDatabase::bundled().get(zone) else {
+        let message =
+            format!("there is no time zone `{zone}`; write a name such as Europe/Berlin or an offset such as +02:00");
+        return Err(Failure::argument(message));
+    };
+    // The data base ends a day before the year 9999 does; the last offset that it knows holds on.
+    let known = time.clamp(Timestamp::MIN.as_nanosecond(), Timestamp::MAX.as_nanosecond());
+    let offset = Timestamp::from_nanosecond(known).map_or(Offset::UTC, |known| zone.to_offset(known));
+    Ok(i128::from(offset.seconds()) * SECOND)
+}

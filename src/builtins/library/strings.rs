@@ -1,0 +1,232 @@
+//! Changing text: the string extension. Positions count characters, from 0.
+
+use super::super::function::{Example, Form, Function, Overload, Shape};
+use super::super::{Failure, FailureKind};
+use crate::value::Value;
+
+const S: Shape = Shape::String;
+const I: Shape = Shape::Int;
+/// A text of this many bytes is the largest that a function makes.
+const LONGEST: usize = 16 * 1024 * 1024;
+
+/// A method of text: the descriptors differ only in these parts.
+macro_rules! method {
+    ($name:literal, $overloads:expr, $page:literal, $example:literal => $result:literal, $body:expr) => {
+        Function {
+            name: $name,
+            forms: &[Form::Method],
+            overloads: $overloads,
+            page: $page,
+            examples: &[Example::new($example, $result)],
+            body: $body,
+        }
+    };
+}
+
+pub(super) static FUNCTIONS: &[Function] = &[
+    method!("charAt", &[Overload::new(&[S, I], S)], "The character at a position; no text behind the last one.",
+        "'plan'.charAt(1)" => "\"l\"", char_at),
+    method!("indexOf", &[Overload::new(&[S, S], I), Overload::new(&[S, S, I], I)],
+        "Where a text first comes, at or behind a position; -1 where it does not.",
+        "'banana'.indexOf('na', 3)" => "4", index_of),
+    method!("lastIndexOf", &[Overload::new(&[S, S], I), Overload::new(&[S, S, I], I)],
+        "Where a text last comes, at or before a position; -1 where it does not.",
+        "'banana'.lastIndexOf('na')" => "4", last_index_of),
+    method!("join", &[Overload::new(&[Shape::List(&S)], S), Overload::new(&[Shape::List(&S), S], S)],
+        "The texts of a list one behind another, with a separator between them.",
+        "['a', 'b'].join(', ')" => "\"a, b\"", join),
+    method!("lowerAscii", &[Overload::new(&[S], S)], "A text with its letters A to Z in lower case.",
+        "'WZ Ä'.lowerAscii()" => "\"wz Ä\"", |arguments| mapped("lowerAscii", arguments, str::to_ascii_lowercase)),
+    method!("upperAscii", &[Overload::new(&[S], S)], "A text with its letters a to z in upper case.",
+        "'wz ä'.upperAscii()" => "\"WZ ä\"", |arguments| mapped("upperAscii", arguments, str::to_ascii_uppercase)),
+    method!("replace", &[Overload::new(&[S, S, S], S), Overload::new(&[S, S, S, I], S)],
+        "A text with each place of another one, or the first few, replaced.",
+        "'a-b-c'.replace('-', '+', 1)" => "\"a+b-c\"", replace),
+    method!("split", &[Overload::new(&[S, S], Shape::List(&S)), Overload::new(&[S, S, I], Shape::List(&S))],
+        "The parts of a text between separators, at most so many of them.",
+        "'a,b,c'.split(',', 2)" => r#"["a","b,c"]"#, split),
+    method!("substring", &[Overload::new(&[S, I], S), Overload::new(&[S, I, I], S)],
+        "The characters from one position up to another or to the end.",
+        "'tacocat'.substring(4)" => "\"cat\"", substring),
+    method!("trim", &[Overload::new(&[S], S)], "A text without the white space around it.",
+        "'  a b '.trim()" => "\"a b\"", |arguments| mapped("trim", arguments, |text| text.trim().to_owned())),
+    method!("reverse", &[Overload::new(&[S], S),
+        Overload::new(&[Shape::List(&Shape::Variable(0))], Shape::List(&Shape::Variable(0)))],
+        "The characters of a text or the elements of a list, last one first.",
+        "[1, 2].reverse()" => "[2,1]", reverse),
+    Function {
+        name: "quote",
+        forms: &[Form::Namespace("strings")],
+        overloads: &[Overload::new(&[S], S)],
+        page: "A text in quotes, with escapes for what could not stand in them.",
+        examples: &[Example::new("strings.quote('a\\nb') == '\"a\\\\nb\"'", "true")],
+        body: quote,
+    },
+];
+
+fn char_at(arguments: &[Value]) -> Result<Value, Failure> {
+    let [Value::String(text), Value::Int(index)] = arguments else {
+        return Err(Failure::no_overload("charAt", arguments));
+    };
+    let start = byte_offset(text, *index)?;
+    let character = text.get(start..).and_then(|rest| rest.chars().next());
+    Ok(Value::from(character.map(String::from).unwrap_or_default()))
+}
+
+fn index_of(arguments: &[Value]) -> Result<Value, Failure> {
+    let (text, part, offset) = match arguments {
+        [Value::String(text), Value::String(part)] => (text, part, 0),
+        [Value::String(text), Value::String(part), Value::Int(offset)] => (text, part, *offset),
+        _ => return Err(Failure::no_overload("indexOf", arguments)),
+    };
+    if part.is_empty() {
+        return Ok(Value::Int(offset));
+    }
+    // Beyond the end there is nothing to find; only a negative position makes no sense.
+    let Ok(start) = byte_offset(text, offset) else {
+        return if offset < 0 { Err(out_of_range(offset)) } else { Ok(Value::Int(-1)) };
+    };
+    let rest = text.get(start..).unwrap_or("");
+    let found = rest.find(&**part).map(|place| offset + characters(rest.get(..place).unwrap_or("")));
+    Ok(Value::Int(found.unwrap_or(-1)))
+}
+
+fn last_index_of(arguments: &[Value]) -> Result<Value, Failure> {
+    let (text, part, offset) = match arguments {
+        [Value::String(text), Value::String(part)] => (text, part, None),
+        [Value::String(text), Value::String(part), Value::Int(offset)] => (text, part, Some(*offset)),
+        _ => return Err(Failure::no_overload("lastIndexOf", arguments)),
+    };
+    if part.is_empty() {
+        return Ok(Value::Int(offset.unwrap_or_else(|| characters(text))));
+    }
+    let end = match offset {
+        None => text.len(),
+        Some(offset) if offset < 0 => return Err(out_of_range(offset)),
+        Some(offset) if offset >= characters(text) => return Ok(Value::Int(-1)),
+        Some(offset) => (byte_offset(text, offset)? + part.len()).min(text.len()),
+    };
+    let mut floor = end;
+    while !text.is_char_boundary(floor) {
+        floor -= 1;
+    }
+    let before = text.get(..floor).unwrap_or("");
+    let found = before.rfind(&**part).map(|place| characters(text.get(..place).unwrap_or("")));
+    Ok(Value::Int(found.unwrap_or(-1)))
+}
+
+fn join(arguments: &[Value]) -> Result<Value, Failure> {
+    let (elements, separator) = match arguments {
+        [Value::List(elements)] => (elements, ""),
+        [Value::List(elements), Value::String(separator)] => (elements, &**separator),
+        _ => return Err(Failure::no_overload("join", arguments)),
+    };
+    let texts: Option<Vec<&str>> = elements.iter().map(Value::as_str).collect();
+    let texts = texts.ok_or_else(|| Failure::no_overload("join", arguments))?;
+    bounded(texts.iter().map(|text| text.len() + separator.len()).sum())?;
+    Ok(Value::from(texts.join(separator)))
+}
+
+fn replace(arguments: &[Value]) -> Result<Value, Failure> {
+    let (text, old, new, limit) = match arguments {
+        [Value::String(text), Value::String(old), Value::String(new)] => (text, old, new, -1),
+        [Value::String(text), Value::String(old), Value::String(new), Value::Int(limit)] => (text, old, new, *limit),
+        _ => return Err(Failure::no_overload("replace", arguments)),
+    };
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let count = text.matches(&**old).take(limit).count();
+    bounded(count.saturating_mul(new.len()).saturating_add(text.len()))?;
+    Ok(Value::from(text.replacen(&**old, new, limit)))
+}
+
+fn split(arguments: &[Value]) -> Result<Value, Failure> {
+    let (text, separator, limit) = match arguments {
+        [Value::String(text), Value::String(separator)] => (text, separator, -1),
+        [Value::String(text), Value::String(separator), Value::Int(limit)] => (text, separator, *limit),
+        _ => return Err(Failure::no_overload("split", arguments)),
+    };
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    if !separator.is_empty() || limit == 0 {
+        return Ok(Value::list(text.splitn(limit, &**separator).map(Value::from)));
+    }
+    let cut = text.char_indices().nth(limit - 1).map_or(text.len(), |(place, _)| place);
+    let (single, rest) = text.split_at(cut);
+    let mut parts: Vec<Value> = single.chars().map(|c| Value::from(String::from(c))).collect();
+    if !rest.is_empty() {
+        parts.push(Value::from(rest));
+    }
+    Ok(Value::from(parts))
+}
+
+fn substring(arguments: &[Value]) -> Result<Value, Failure> {
+    let (text, start, end) = match arguments {
+        [Value::String(text), Value::Int(start)] => (text, byte_offset(text, *start)?, text.len()),
+        [Value::String(text), Value::Int(start), Value::Int(end)] => {
+            (text, byte_offset(text, *start)?, byte_offset(text, *end)?)
+        }
+        _ => return Err(Failure::no_overload("substring", arguments)),
+    };
+    text.get(start..end).map(Value::from).ok_or_else(|| {
+        Failure::new(FailureKind::IndexOutOfRange, "index out of range: the start of a substring is behind its end")
+    })
+}
+
+fn reverse(arguments: &[Value]) -> Result<Value, Failure> {
+    match arguments {
+        [Value::String(text)] => Ok(Value::from(text.chars().rev().collect::<String>())),
+        [Value::List(elements)] => Ok(Value::list(elements.iter().rev().cloned())),
+        _ => Err(Failure::no_overload("reverse", arguments)),
+    }
+}
+
+fn quote(arguments: &[Value]) -> Result<Value, Failure> {
+    mapped("strings.quote", arguments, |text| {
+        let mut quoted = String::with_capacity(text.len() + 2);
+        quoted.push('"');
+        for character in text.chars() {
+            match character {
+                '\u{7}' => quoted.push_str("\\a"),
+                '\u{8}' => quoted.push_str("\\b"),
+                '\u{c}' => quoted.push_str("\\f"),
+                '\n' => quoted.push_str("\\n"),
+                '\r' => quoted.push_str("\\r"),
+                '\t' => quoted.push_str("\\t"),
+                '\u{b}' => quoted.push_str("\\v"),
+                '\\' => quoted.push_str("\\\\"),
+                '"' => quoted.push_str("\\\""),
+                other => quoted.push(other),
+            }
+        }
+        quoted.push('"');
+        quoted
+    })
+}
+
+fn mapped(name: &str, arguments: &[Value], map: fn(&str) -> String) -> Result<Value, Failure> {
+    match arguments {
+        [Value::String(text)] => Ok(Value::from(map(text))),
+        _ => Err(Failure::no_overload(name, arguments)),
+    }
+}
+
+/// The byte at which a character begins; the end of the text counts as the place of one more.
+fn byte_offset(text: &str, index: i64) -> Result<usize, Failure> {
+    let wanted = usize::try_from(index).map_err(|_| out_of_range(index))?;
+    let mut places = text.char_indices().map(|(place, _)| place).chain([text.len()]);
+    places.nth(wanted).ok_or_else(|| out_of_range(index))
+}
+
+fn characters(text: &str) -> i64 {
+    i64::try_from(text.chars().count()).unwrap_or(i64::MAX)
+}
+
+fn out_of_range(index: i64) -> Failure {
+    Failure::new(FailureKind::IndexOutOfRange, format!("index out of range: {index}"))
+}
+
+fn bounded(bytes: usize) -> Result<(), Failure> {
+    if bytes <= LONGEST {
+        return Ok(());
+    }
+    Err(Failure::new(FailureKind::CostLimit, format!("the text would have {bytes} bytes; {LONGEST} are allowed")))
+}

@@ -1,0 +1,224 @@
+//! The operators: arithmetic, comparison and `in`, over whatever values they meet.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use super::{Failure, FailureKind};
+use crate::value::{Key, MAX_DURATION, MAX_TIMESTAMP, MIN_TIMESTAMP, Number, Order, Value};
+
+/// Operators that make a number, a text, a list or an instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Arithmetic {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Remainder,
+}
+
+impl Arithmetic {
+    /// How it is written.
+    #[must_use]
+    pub const fn symbol(self) -> &'static str {
+        match self {
+            Self::Add => "+",
+            Self::Subtract => "-",
+            Self::Multiply => "*",
+            Self::Divide => "/",
+            Self::Remainder => "%",
+        }
+    }
+}
+
+/// `left operator right`.
+///
+/// # Errors
+/// Overflow, division by zero, an instant out of range, or kinds of values that the operator does not take.
+pub fn arithmetic(operator: Arithmetic, left: Value, right: &Value) -> Result<Value, Failure> {
+    match (left, right) {
+        (Value::Int(left), Value::Int(right)) => integers(operator, left, *right).map(Value::Int),
+        (Value::Uint(left), Value::Uint(right)) => unsigned(operator, left, *right).map(Value::Uint),
+        (left, right) => match (left.as_number(), right.as_number()) {
+            (Some(Number::Double(_)), Some(Number::Double(_) | Number::Int(_)))
+            | (Some(Number::Int(_)), Some(Number::Double(_))) => doubles(operator, &left, right),
+            _ => match operator {
+                Arithmetic::Add => join(left, right),
+                Arithmetic::Subtract => difference(&left, right),
+                Arithmetic::Multiply | Arithmetic::Divide | Arithmetic::Remainder => {
+                    Err(no_overload(operator.symbol(), &left, right))
+                }
+            },
+        },
+    }
+}
+
+/// `-value`.
+///
+/// # Errors
+/// Overflow for the smallest integer, and kinds of values that have no negative.
+pub fn negate(value: &Value) -> Result<Value, Failure> {
+    match value {
+        Value::Int(number) => number.checked_neg().map(Value::Int).ok_or_else(|| overflow("-", "int")),
+        Value::Double(number) => Ok(Value::Double(-number)),
+        Value::Exact(exact) => Ok(Value::Double(-exact.value)),
+        Value::Duration(length) => Ok(Value::Duration(-length)),
+        Value::Null
+        | Value::Bool(_)
+        | Value::Uint(_)
+        | Value::String(_)
+        | Value::Bytes(_)
+        | Value::List(_)
+        | Value::Map(_)
+        | Value::Timestamp(_)
+        | Value::Type(_) => Err(Failure::new(
+            FailureKind::NoOverload,
+            format!("no such overload: `-` takes a number, not {}", value.kind_name()),
+        )),
+    }
+}
+
+/// Whether the order of two values is one of those that a comparison asks for; `symbol` is how it is written.
+///
+/// # Errors
+/// Kinds of values that have no order.
+pub fn ordered(symbol: &str, left: &Value, right: &Value, holds: fn(Ordering) -> bool) -> Result<bool, Failure> {
+    match left.order(right) {
+        Order::Known(ordering) => Ok(holds(ordering)),
+        Order::Unordered => Ok(false),
+        Order::Incomparable => Err(no_overload(symbol, left, right)),
+    }
+}
+
+/// `element in container`: an element of a list, a key of a map.
+///
+/// # Errors
+/// A container that is neither.
+pub fn contained(element: &Value, container: &Value) -> Result<bool, Failure> {
+    match container {
+        Value::List(elements) => Ok(elements.iter().any(|other| element == other)),
+        Value::Map(entries) => Ok(Key::sought(element).is_some_and(|key| entries.contains_key(&key))),
+        Value::Null
+        | Value::Bool(_)
+        | Value::Int(_)
+        | Value::Uint(_)
+        | Value::Double(_)
+        | Value::Exact(_)
+        | Value::String(_)
+        | Value::Bytes(_)
+        | Value::Timestamp(_)
+        | Value::Duration(_)
+        | Value::Type(_) => Err(no_overload("in", element, container)),
+    }
+}
+
+/// No form of an operator takes these two values.
+#[must_use]
+pub fn no_overload(symbol: &str, left: &Value, right: &Value) -> Failure {
+    let message = format!("no such overload: {} {symbol} {}", left.kind_name(), right.kind_name());
+    Failure::new(FailureKind::NoOverload, message)
+}
+
+/// An instant, where it is within the years 1 to 9999.
+///
+/// # Errors
+/// An instant outside.
+pub fn timestamp(nanoseconds: i128) -> Result<Value, Failure> {
+    if (MIN_TIMESTAMP..=MAX_TIMESTAMP).contains(&nanoseconds) {
+        return Ok(Value::Timestamp(nanoseconds));
+    }
+    Err(Failure::range("timestamp out of range: it must be within the years 1 to 9999"))
+}
+
+/// A length of time, where it is within 10,000 years.
+///
+/// # Errors
+/// A longer one.
+pub fn duration(nanoseconds: i128) -> Result<Value, Failure> {
+    if nanoseconds.abs() <= MAX_DURATION {
+        return Ok(Value::Duration(nanoseconds));
+    }
+    Err(Failure::range("duration out of range: it must be within 10000 years"))
+}
+
+fn overflow(symbol: &str, kind: &str) -> Failure {
+    Failure::new(FailureKind::Overflow, format!("overflow: the result of `{symbol}` does not fit {kind}"))
+}
+
+fn zero(operator: Arithmetic) -> Failure {
+    let message = if operator == Arithmetic::Remainder { "modulus by zero" } else { "divide by zero" };
+    Failure::new(FailureKind::DivideByZero, message)
+}
+
+fn integers(operator: Arithmetic, left: i64, right: i64) -> Result<i64, Failure> {
+    let result = match operator {
+        Arithmetic::Add => left.checked_add(right),
+        Arithmetic::Subtract => left.checked_sub(right),
+        Arithmetic::Multiply => left.checked_mul(right),
+        Arithmetic::Divide | Arithmetic::Remainder if right == 0 => return Err(zero(operator)),
+        Arithmetic::Divide => left.checked_div(right),
+        Arithmetic::Remainder => left.checked_rem(right),
+    };
+    result.ok_or_else(|| overflow(operator.symbol(), "int"))
+}
+
+fn unsigned(operator: Arithmetic, left: u64, right: u64) -> Result<u64, Failure> {
+    let result = match operator {
+        Arithmetic::Add => left.checked_add(right),
+        Arithmetic::Subtract => left.checked_sub(right),
+        Arithmetic::Multiply => left.checked_mul(right),
+        Arithmetic::Divide | Arithmetic::Remainder if right == 0 => return Err(zero(operator)),
+        Arithmetic::Divide => left.checked_div(right),
+        Arithmetic::Remainder => left.checked_rem(right),
+    };
+    result.ok_or_else(|| overflow(operator.symbol(), "uint"))
+}
+
+/// Doubles, and a double with an int.
+fn doubles(operator: Arithmetic, left: &Value, right: &Value) -> Result<Value, Failure> {
+    let (Some(first), Some(second)) = (left.as_number(), right.as_number()) else {
+        return Err(no_overload(operator.symbol(), left, right));
+    };
+    let (first, second) = (first.as_double(), second.as_double());
+    match operator {
+        Arithmetic::Add => Ok(Value::Double(first + second)),
+        Arithmetic::Subtract => Ok(Value::Double(first - second)),
+        Arithmetic::Multiply => Ok(Value::Double(first * second)),
+        Arithmetic::Divide => Ok(Value::Double(first / second)),
+        Arithmetic::Remainder => Err(no_overload(operator.symbol(), left, right)),
+    }
+}
+
+/// `+` beyond numbers.
+fn join(left: Value, right: &Value) -> Result<Value, Failure> {
+    match (left, right) {
+        (Value::String(left), Value::String(right)) => {
+            let mut text = String::with_capacity(left.len() + right.len());
+            text.push_str(&left);
+            text.push_str(right);
+            Ok(Value::String(text.into()))
+        }
+        (Value::Bytes(left), Value::Bytes(right)) => Ok(Value::Bytes([&*left, &**right].concat().into())),
+        (Value::List(mut left), Value::List(right)) => {
+            Arc::make_mut(&mut left).extend(right.iter().cloned());
+            Ok(Value::List(left))
+        }
+        (Value::Timestamp(time), Value::Duration(length)) => timestamp(time + length),
+        (Value::Duration(length), Value::Timestamp(time)) => timestamp(length + time),
+        (Value::Duration(left), Value::Duration(right)) => duration(left + right),
+        (left, right) => Err(no_overload("+", &left, right)),
+    }
+}
+
+/// `-` beyond numbers.
+fn difference(left: &Value, right: &Value) -> Result<Value, Failure> {
+    match (left, right) {
+        // As in CEL, a distance in time is counted in 64-bit nanoseconds, some 292 years.
+        (Value::Timestamp(left), Value::Timestamp(right)) => match i64::try_from(left - right) {
+            Ok(length) => Ok(Value::Duration(i128::from(length))),
+            Err(_) => Err(Failure::range("duration out of range: the timestamps are more than 292 years apart")),
+        },
+        (Value::Timestamp(time), Value::Duration(length)) => timestamp(time - length),
+        (Value::Duration(left), Value::Duration(right)) => duration(left - right),
+        (left, right) => Err(no_overload("-", left, right)),
+    }
+}

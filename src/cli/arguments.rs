@@ -1,0 +1,148 @@
+//! The arguments of the commands that speak with tools: `eval`, `mock`, `run`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+const EVAL_EXAMPLES: &str = "\
+Examples:
+  planrun eval 'size(\"欢迎\") + 1'
+  planrun eval 'order.items.map(i, i.price)' --bindings order.json
+  planrun eval '1 + 1u' --typed";
+
+const MOCK_EXAMPLES: &str = "\
+Examples:
+  planrun mock --apps apps
+  planrun mock --apps apps --failures grant_access=3 --log calls.jsonl";
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  planrun run onboarding.plan -i name='Will Zhang' -i department=engineering
+  planrun run onboarding.plan --input input.json --format json
+  planrun run onboarding.plan --mock        app tools answer from their `mock:` sections";
+
+/// Evaluate one expression.
+#[derive(Debug, Args)]
+#[command(after_help = EVAL_EXAMPLES)]
+pub struct EvalArguments {
+    /// The expression.
+    #[arg(value_name = "EXPR", allow_hyphen_values = true)]
+    pub expression: String,
+    /// A JSON object of names and values that the expression may read.
+    #[arg(long, value_name = "FILE")]
+    pub bindings: Option<PathBuf>,
+    /// Typed JSON in and out: {"type": T, "value": V}.
+    #[arg(long)]
+    pub typed: bool,
+}
+
+/// Answer the calls of app tools in place of the real systems.
+#[derive(Debug, Args)]
+#[command(after_help = MOCK_EXAMPLES)]
+pub struct MockArguments {
+    /// The folder of app files.
+    #[arg(long, value_name = "DIR")]
+    pub apps: PathBuf,
+    /// Where to listen; port 0 takes a free one.
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8009")]
+    pub bind: std::net::SocketAddr,
+    /// Append each call to this file, one JSON object a line.
+    #[arg(long, value_name = "FILE")]
+    pub log: Option<PathBuf>,
+    /// Decides the data that is made up where an app file gives none.
+    #[arg(long, value_name = "N", default_value = "0")]
+    pub seed: u64,
+    /// Let the first N calls of a tool fail. May be repeated.
+    #[arg(long, value_name = "TOOL=N", value_delimiter = ',', value_parser = failures)]
+    pub failures: Vec<(String, u64)>,
+}
+
+/// Check a plan, then run it.
+#[derive(Debug, Args)]
+#[command(after_help = RUN_EXAMPLES)]
+pub struct RunArguments {
+    /// The plan file; `-` is standard input.
+    #[arg(value_name = "PLAN")]
+    pub file: PathBuf,
+    /// Which plan of the file, where it has several.
+    #[arg(long, value_name = "NAME")]
+    pub plan: Option<String>,
+    /// One input, read by its declared type. May be repeated.
+    #[arg(short = 'i', value_name = "KEY=VALUE", value_parser = key_value)]
+    pub inputs: Vec<(String, String)>,
+    /// All inputs as a JSON object; `-` is standard input.
+    #[arg(long, value_name = "FILE|-")]
+    pub input: Option<PathBuf>,
+    /// The run's identifier: it decides idempotency keys and jitter.
+    #[arg(long, value_name = "ID")]
+    pub run_id: Option<String>,
+    /// Answer app tools from their `mock:` sections, over loopback.
+    #[arg(long)]
+    pub mock: bool,
+    /// Stop after this many steps.
+    #[arg(long, value_name = "N")]
+    pub max_steps: Option<u64>,
+    /// What is printed of a completed run.
+    #[arg(long, value_name = "WHAT", default_value = "reply")]
+    pub output: RunOutput,
+    /// How it is printed.
+    #[arg(long, value_name = "FORMAT", default_value = "human")]
+    pub format: RunFormat,
+}
+
+/// What is printed of a completed run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum RunOutput {
+    /// What the plan replies.
+    Reply,
+    /// What the last step gave.
+    Last,
+    /// Every step.
+    Full,
+    /// What each step gave.
+    Observations,
+}
+
+/// How a run is printed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum RunFormat {
+    /// Steps as they settle, then the outcome, for people.
+    Human,
+    /// One JSON document at the end.
+    Json,
+    /// One event a line, while it happens.
+    Ndjson,
+    /// Nothing but the outcome.
+    Quiet,
+}
+
+/// `key=value`, split at the first `=`.
+fn key_value(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').ok_or("write KEY=VALUE")?;
+    if key.is_empty() { Err("the key before `=` is empty".into()) } else { Ok((key.to_owned(), value.to_owned())) }
+}
+
+/// `tool=3`
+fn failures(text: &str) -> Result<(String, u64), String> {
+    let (tool, count) = key_value(text).map_err(|_| "write TOOL=N, such as grant_access=3")?;
+    let count = count.parse().map_err(|_| format!("`{count}` is not a number of calls"))?;
+    Ok((tool, count))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inputs_are_split_at_the_first_equals_sign() {
+        assert_eq!(key_value("a=b=c").unwrap(), ("a".into(), "b=c".into()));
+        assert_eq!(key_value("名字=").unwrap(), ("名字".into(), String::new()));
+        assert!(key_value("=x").is_err() && key_value("x").is_err());
+    }
+
+    #[test]
+    fn failures_want_a_number() {
+        assert_eq!(failures("grant_access=3").unwrap(), ("grant_access".into(), 3));
+        assert!(failures("grant_access=-1").is_err() && failures("grant_access").is_err());
+    }
+}

@@ -1,0 +1,120 @@
+//! `planrun mock`: answers for app tools over HTTP until it is stopped.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::arguments::MockArguments;
+use super::{Exit, Failure};
+use crate::host::{FileKind, Host, RealHost};
+use crate::mock::{MockOptions, MockServer};
+use crate::tools::app::{App, Findings, app_files, load_apps};
+
+/// What the command line says.
+#[derive(Clone, Debug)]
+pub struct Mock {
+    /// A folder of app files, or one file.
+    pub apps: PathBuf,
+    pub bind: SocketAddr,
+    pub log: Option<PathBuf>,
+    /// How many calls of a tool fail first.
+    pub failures: BTreeMap<String, u64>,
+    pub seed: u64,
+}
+
+/// Serves what the command line names.
+///
+/// # Errors
+/// When there is nothing to serve, or it cannot be served.
+pub fn command(arguments: &MockArguments) -> Result<Exit, Failure> {
+    let mock = Mock {
+        apps: arguments.apps.clone(),
+        bind: arguments.bind,
+        log: arguments.log.clone(),
+        failures: arguments.failures.iter().cloned().collect(),
+        seed: arguments.seed,
+    };
+    let host: Arc<dyn Host> = Arc::new(RealHost);
+    run(&mock, &host, &mut io::stdout(), &mut io::stderr()).map_err(Failure::Environment)?;
+    Ok(Exit::Fine)
+}
+
+/// Serves until Ctrl-C or a request to end. The first line of `out` is the address; findings about app files go to
+/// `report`, and the apps that can be used are used.
+///
+/// # Errors
+/// One sentence on why there is nothing to serve or it cannot be served.
+pub fn run(mock: &Mock, host: &Arc<dyn Host>, out: &mut dyn Write, report: &mut dyn Write) -> Result<(), String> {
+    let apps = read_apps(&mock.apps, host.as_ref(), report)?;
+    let options =
+        MockOptions { bind: mock.bind, seed: mock.seed, log: mock.log.clone(), failures: mock.failures.clone() };
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = runtime.map_err(|error| format!("the server cannot start: {error}"))?;
+    runtime.block_on(async {
+        let server = MockServer::start(&apps, options, host.clone()).await.map_err(|error| error.to_string())?;
+        // Whoever started us may not care for the address.
+        let _ = writeln!(out, "http://{}", server.address()).and_then(|()| out.flush());
+        let _ = writeln!(report, "answering for {}; stop with Ctrl-C", names(&apps));
+        let ended = stopped().await;
+        server.shutdown().await;
+        ended.map_err(|error| format!("the server cannot wait to be stopped: {error}"))
+    })
+}
+
+fn read_apps(path: &Path, host: &dyn Host, report: &mut dyn Write) -> Result<Vec<App>, String> {
+    let told = |error: io::Error| format!("the app files in {} cannot be read: {error}", path.display());
+    let files = match host.kind(path).map_err(told)? {
+        FileKind::Folder => app_files(host, path).map_err(told)?,
+        FileKind::File => vec![path.to_path_buf()],
+    };
+    let loaded = load_apps(host, &files);
+    for Findings { source, diagnostics } in &loaded.findings {
+        for finding in diagnostics {
+            let place = source.position(finding.span.start);
+            let (severity, code) = (finding.severity, finding.code.name);
+            let (line, column) = (place.line, place.column);
+            let _ = writeln!(report, "{}:{line}:{column}: {severity}[{code}] {}", source.name(), finding.message);
+        }
+    }
+    if loaded.apps.is_empty() {
+        return Err(format!("{} has no app file that can be used", path.display()));
+    }
+    Ok(loaded.apps)
+}
+
+fn names(apps: &[App]) -> String {
+    apps.iter().map(|app| format!("{} ({} tools)", app.name, app.tools.len())).collect::<Vec<_>>().join(", ")
+}
+
+/// Returns when somebody wants the server to end.
+async fn stopped() -> io::Result<()> {
+    let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+    tokio::select! {
+        interrupted = tokio::signal::ctrl_c() => interrupted,
+        _ = terminate.recv() => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::MemoryHost;
+
+    #[test]
+    fn apps_that_can_be_used_are_used_and_the_rest_is_told() {
+        let host = MemoryHost::default()
+            .with_file("apps/hr.yaml", "name: hr\n")
+            .with_file("apps/planner.yaml", "app_name: planner\n")
+            .with_file("empty/readme.md", "");
+        let mut report = Vec::new();
+        let mut read = |path: &str| read_apps(Path::new(path), &host, &mut report);
+        assert_eq!(names(&read("apps").unwrap()), "hr (0 tools)");
+        assert_eq!(names(&read("apps/hr.yaml").unwrap()), "hr (0 tools)");
+        assert_eq!(read("empty").unwrap_err(), "empty has no app file that can be used");
+        assert!(read("nothing").unwrap_err().starts_with("the app files in nothing cannot be read"));
+        let report = String::from_utf8(report).unwrap();
+        assert_eq!(report, "/apps/planner.yaml:1:1: warning[app-invalid] this app file has no `name`\n");
+    }
+}

@@ -1,0 +1,314 @@
+//! What a run is doing, live on a terminal: a line for each running step, a settled line for each that has ended.
+
+use std::time::Duration;
+
+use indexmap::IndexMap;
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use owo_colors::{OwoColorize, Style};
+
+use crate::diag::render::{Look, visible_line};
+use crate::protocol::StepState;
+
+/// Lines for running steps; the rest is counted in one more line.
+const MOST_LIVE: usize = 8;
+/// How often spinners turn. Also how late a line may be.
+const TICK: Duration = Duration::from_millis(120);
+/// Characters of a path or a tool's name that are shown.
+const MOST_OF_A_NAME: usize = 60;
+
+/// The live picture of one run. Silent unless it was made for a terminal.
+pub struct Progress {
+    screen: Option<Screen>,
+}
+
+impl Progress {
+    /// Draws on standard error where that is a terminal, and nowhere else. `wanted` is false for `-q` and for formats
+    /// that programs read.
+    #[must_use]
+    pub fn new(wanted: bool, look: Look) -> Self {
+        let target = ProgressDrawTarget::stderr();
+        // Hidden is what indicatif calls a standard error that is no terminal.
+        Self { screen: (wanted && !target.is_hidden()).then(|| Screen::new(target, look)) }
+    }
+
+    /// An attempt at a step has begun.
+    pub fn started(&mut self, path: &str, tool: &str) {
+        if let Some(screen) = &mut self.screen {
+            screen.show(path, &named(path, tool));
+        }
+    }
+
+    /// Attempt number `attempt` has failed and the next begins after `wait`.
+    pub fn retrying(&mut self, path: &str, attempt: u32, wait: Duration) {
+        if let Some(screen) = &mut self.screen {
+            let text = format!("{}: attempt {attempt} failed, again in {}", short(path), length(wait));
+            screen.show(path, &text);
+        }
+    }
+
+    /// The step has ended, or waits for somebody.
+    pub fn finished(&mut self, path: &str, state: StepState, attempts: u32, duration: Duration) {
+        if let Some(screen) = &mut self.screen {
+            screen.settle(path, settled(path, state, attempts, duration, screen.look));
+        }
+    }
+
+    /// Takes the live lines away; the settled ones stay.
+    pub fn close(&mut self) {
+        if let Some(screen) = self.screen.take() {
+            screen.clear();
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// The part of the terminal that changes.
+struct Screen {
+    lines: MultiProgress,
+    /// The running steps in the order in which they began; the first of them have a line.
+    running: IndexMap<String, Running>,
+    /// Counts the running steps that have no line.
+    rest: Option<ProgressBar>,
+    look: Look,
+}
+
+struct Running {
+    text: String,
+    line: Option<ProgressBar>,
+}
+
+impl Screen {
+    fn new(target: ProgressDrawTarget, look: Look) -> Self {
+        Self { lines: MultiProgress::with_draw_target(target), running: IndexMap::new(), rest: None, look }
+    }
+
+    fn show(&mut self, path: &str, text: &str) {
+        if let Some(step) = self.running.get_mut(path) {
+            text.clone_into(&mut step.text);
+            if let Some(line) = &step.line {
+                line.set_message(step.text.clone());
+            }
+            return;
+        }
+        let shown = self.running.values().filter(|step| step.line.is_some()).count();
+        let line = (shown < MOST_LIVE).then(|| self.line(shown, text));
+        self.running.insert(path.to_owned(), Running { text: text.to_owned(), line });
+        self.count_rest();
+    }
+
+    fn settle(&mut self, path: &str, line: String) {
+        if let Some(line) = self.running.shift_remove(path).and_then(|step| step.line) {
+            line.finish_and_clear();
+            self.lines.remove(&line);
+        }
+        // A terminal that went away is no reason to stop the run.
+        let _ = self.lines.println(line);
+        let shown = self.running.values().filter(|step| step.line.is_some()).count();
+        let next = self
+            .running
+            .iter()
+            .find(|(_, step)| step.line.is_none())
+            .map(|(path, step)| (path.clone(), step.text.clone()));
+        if let Some((path, text)) = next.filter(|_| shown < MOST_LIVE) {
+            let line = self.line(shown, &text);
+            if let Some(step) = self.running.get_mut(&path) {
+                step.line = Some(line);
+            }
+        }
+        self.count_rest();
+    }
+
+    fn line(&self, index: usize, text: &str) -> ProgressBar {
+        let line = self.lines.insert(index, ProgressBar::new_spinner().with_style(style(self.look)));
+        line.set_message(text.to_owned());
+        line.enable_steady_tick(TICK);
+        line
+    }
+
+    fn count_rest(&mut self) {
+        let hidden = self.running.values().filter(|step| step.line.is_none()).count();
+        if hidden == 0 {
+            if let Some(line) = self.rest.take() {
+                line.finish_and_clear();
+                self.lines.remove(&line);
+            }
+            return;
+        }
+        let rest = self.rest.get_or_insert_with(|| {
+            let plain =
+                ProgressStyle::with_template("  {wide_msg}").unwrap_or_else(|_| ProgressStyle::default_spinner());
+            self.lines.add(ProgressBar::new_spinner().with_style(plain))
+        });
+        rest.set_message(format!("and {hidden} more"));
+        rest.tick();
+    }
+
+    fn clear(self) {
+        for line in self.running.values().filter_map(|step| step.line.as_ref()).chain(&self.rest) {
+            line.finish_and_clear();
+        }
+        let _ = self.lines.clear();
+    }
+}
+
+fn style(look: Look) -> ProgressStyle {
+    // Both templates are fixed and sound; the default only stands in for the error that cannot come.
+    let style = ProgressStyle::with_template("{spinner} {wide_msg} {elapsed}")
+        .unwrap_or_else(|_| ProgressStyle::default_spinner());
+    if look.unicode { style.tick_chars("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏ ") } else { style.tick_chars("|/-\\ ") }
+}
+
+/// One line for a step that has ended: a sign, the path, the state where it is not the good one, the time it took, and
+/// how many attempts it wanted where one was not enough.
+fn settled(path: &str, state: StepState, attempts: u32, duration: Duration, look: Look) -> String {
+    let (unicode, ascii, style) = match state {
+        StepState::Completed => ("✓", "ok", Style::new().green()),
+        StepState::Failed => ("✗", "failed", Style::new().red()),
+        StepState::Skipped => ("-", "-", Style::new().dimmed()),
+        StepState::Cancelled => ("-", "-", Style::new().yellow()),
+        StepState::Unknown => ("?", "?", Style::new().red()),
+        StepState::Pending | StepState::Queued | StepState::Running | StepState::Waiting => {
+            ("…", "...", Style::new().cyan())
+        }
+    };
+    let sign = if look.unicode { unicode } else { ascii };
+    let sign = if look.color { sign.style(style).to_string() } else { sign.to_owned() };
+    let word = if state == StepState::Completed { String::new() } else { format!(" {state}") };
+    let tries = if attempts > 1 { format!(", {attempts} attempts") } else { String::new() };
+    let took = if state == StepState::Skipped { String::new() } else { format!(" ({}{tries})", length(duration)) };
+    format!("{sign} {}{word}{took}", short(path))
+}
+
+/// A path and what it calls.
+fn named(path: &str, tool: &str) -> String {
+    if tool.is_empty() { short(path) } else { format!("{}: {}", short(path), short(tool)) }
+}
+
+/// Outside text on one line, bounded.
+fn short(text: &str) -> String {
+    let shown: String = text.chars().take(MOST_OF_A_NAME + 1).collect();
+    let shown = visible_line(&shown);
+    if shown.chars().count() <= MOST_OF_A_NAME {
+        return shown.into_owned();
+    }
+    shown.chars().take(MOST_OF_A_NAME).chain("…".chars()).collect()
+}
+
+/// A length of time as people say it: `340ms`, `1.2s`, `2m 03s`.
+fn length(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    match seconds {
+        0 => format!("{}ms", duration.as_millis()),
+        1..60 => format!("{seconds}.{}s", duration.subsec_millis() / 100),
+        60..3600 => format!("{}m {:02}s", seconds / 60, seconds % 60),
+        _ => format!("{}h {:02}m", seconds / 3600, seconds / 60 % 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::sync::{Arc, Mutex};
+
+    use indicatif::TermLike;
+
+    use super::*;
+
+    /// A terminal that keeps what was written to it.
+    #[derive(Clone, Debug, Default)]
+    struct Paper(Arc<Mutex<String>>);
+
+    impl Paper {
+        fn write(&self, text: &str) {
+            self.0.lock().unwrap().push_str(text);
+        }
+    }
+
+    impl TermLike for Paper {
+        fn width(&self) -> u16 {
+            60
+        }
+        fn move_cursor_up(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn move_cursor_down(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn move_cursor_right(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn move_cursor_left(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn write_line(&self, text: &str) -> io::Result<()> {
+            self.write(text);
+            self.write("\n");
+            Ok(())
+        }
+        fn write_str(&self, text: &str) -> io::Result<()> {
+            self.write(text);
+            Ok(())
+        }
+        fn clear_line(&self) -> io::Result<()> {
+            Ok(())
+        }
+        fn flush(&self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn on_paper() -> (Progress, Paper) {
+        let paper = Paper::default();
+        let target = ProgressDrawTarget::term_like(Box::new(paper.clone()));
+        (Progress { screen: Some(Screen::new(target, Look::PLAIN)) }, paper)
+    }
+
+    #[test]
+    fn a_settled_line_says_how_it_went() {
+        let line = |state, millis| settled("入职\x1b[31m", state, 1, Duration::from_millis(millis), Look::PLAIN);
+        assert_eq!(line(StepState::Completed, 340), "✓ 入职\\u{1b}[31m (340ms)");
+        assert_eq!(line(StepState::Failed, 1_290), "✗ 入职\\u{1b}[31m failed (1.2s)");
+        assert_eq!(line(StepState::Unknown, 123_000), "? 入职\\u{1b}[31m unknown (2m 03s)");
+        assert_eq!(line(StepState::Skipped, 0), "- 入职\\u{1b}[31m skipped");
+        let thrice = settled("a", StepState::Completed, 3, Duration::from_millis(20), Look::PLAIN);
+        assert_eq!(thrice, "✓ a (20ms, 3 attempts)");
+        let colour = Look { color: true, unicode: false, ..Look::PLAIN };
+        assert!(settled("a", StepState::Completed, 1, TICK, colour).contains("\x1b[32mok\x1b"));
+    }
+
+    #[test]
+    fn live_lines_are_bounded_and_all_steps_settle() {
+        let (mut progress, paper) = on_paper();
+        for step in 0..50 {
+            progress.started(&format!("step{step}"), "ns.tool");
+        }
+        progress.retrying("step3", 1, Duration::from_secs(2));
+        let screen = progress.screen.as_ref().unwrap();
+        assert_eq!(screen.running.values().filter(|step| step.line.is_some()).count(), MOST_LIVE);
+        assert!(screen.running["step3"].text.contains("attempt 1 failed, again in 2.0s"));
+        for step in 0..50 {
+            progress.finished(&format!("step{step}"), StepState::Completed, 1, Duration::from_millis(7));
+        }
+        progress.finished("never-started", StepState::Skipped, 1, Duration::ZERO);
+        assert!(progress.screen.as_ref().unwrap().running.is_empty());
+        progress.close();
+        let text = paper.0.lock().unwrap();
+        for step in 0..50 {
+            assert!(text.contains(&format!("✓ step{step} (7ms)")), "{text}");
+        }
+        assert!(text.contains("- never-started skipped"));
+    }
+
+    #[test]
+    fn without_a_terminal_nothing_is_drawn() {
+        let mut progress = Progress::new(false, Look::PLAIN);
+        progress.started("a", "b");
+        progress.finished("a", StepState::Completed, 1, TICK);
+        assert!(progress.screen.is_none());
+    }
+}

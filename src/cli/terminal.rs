@@ -1,0 +1,99 @@
+//! The two streams of the program: results on one, everything else on the other.
+
+use std::io::{self, ErrorKind, IsTerminal, Write};
+
+use anstream::{AutoStream, ColorChoice};
+use clap::ValueEnum;
+use owo_colors::OwoColorize;
+
+use super::Failure;
+use crate::diag::render::{Look, visible_text};
+
+/// When to colour.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
+pub enum Color {
+    /// On terminals, unless `NO_COLOR` is set.
+    #[default]
+    Auto,
+    Always,
+    Never,
+}
+
+/// What is known of the streams and of the user's wishes for them.
+#[derive(Clone, Copy, Debug)]
+pub struct Terminal {
+    /// How results are drawn.
+    pub look: Look,
+    /// Whether messages are coloured.
+    pub color_messages: bool,
+    /// Whether only results and errors are wanted.
+    pub quiet: bool,
+    /// How much more than usual is wanted.
+    pub verbose: u8,
+}
+
+impl Terminal {
+    /// Asks the streams what they can show.
+    #[must_use]
+    pub fn new(color: Color, quiet: bool, verbose: u8) -> Self {
+        let color_messages = choice(color, AutoStream::choice(&io::stderr()));
+        let color = choice(color, AutoStream::choice(&io::stdout()));
+        let unicode = !io::stdout().is_terminal() || supports_unicode::on(supports_unicode::Stream::Stdout);
+        let width = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
+        let width = width.unwrap_or(Look::PLAIN.width).clamp(40, 140);
+        Self { look: Look { color, unicode, width }, color_messages, quiet, verbose }
+    }
+
+    /// Writes a result to standard output. A reader that has gone, such as `head`, is no failure.
+    ///
+    /// # Errors
+    /// When the output cannot be written for another reason, such as a full disk.
+    pub fn print(&self, text: &str) -> Result<(), Failure> {
+        let choice = if self.look.color { ColorChoice::AlwaysAnsi } else { ColorChoice::Never };
+        let mut stdout = AutoStream::new(io::stdout().lock(), choice);
+        match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+            Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+                Err(Failure::Environment(format!("the output cannot be written: {error}")))
+            }
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+
+    /// Tells something beside the results, unless the user wants it quiet.
+    pub fn say(&self, text: &str) {
+        if !self.quiet {
+            message(text);
+        }
+    }
+
+    /// Tells findings beside the results; they are not silenced, and they bring their own colours.
+    pub fn say_plainly(&self, text: &str) {
+        let choice = if self.color_messages { ColorChoice::AlwaysAnsi } else { ColorChoice::Never };
+        let mut stderr = AutoStream::new(io::stderr().lock(), choice);
+        // Where nobody can read it, nobody can be told.
+        let _ = stderr.write_all(text.as_bytes());
+    }
+
+    /// Tells what did not work.
+    pub fn complain(&self, text: &str) {
+        let text = visible_text(text);
+        if self.color_messages {
+            message(&format!("{} {text}", "error:".red().bold()));
+        } else {
+            message(&format!("error: {text}"));
+        }
+    }
+}
+
+fn choice(wanted: Color, automatic: ColorChoice) -> bool {
+    match wanted {
+        Color::Auto => automatic != ColorChoice::Never,
+        Color::Always => true,
+        Color::Never => false,
+    }
+}
+
+/// A line on standard error. Where nobody can read it, nobody can be told.
+fn message(text: &str) {
+    let _ = writeln!(io::stderr().lock(), "{text}");
+}

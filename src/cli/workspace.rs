@@ -1,0 +1,179 @@
+//! What the commands that know tools share: the catalog of a project, and plans checked against it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::plan_files::{self, Loaded, PlanFile};
+use super::{Failure, Terminal};
+use crate::diag::render::{FileReport, human};
+use crate::diag::{Diagnostic, Severity, codes};
+use crate::host::{Host, RealHost};
+use crate::project::{Location, Project};
+use crate::sema::{self, CheckedFile, Files, Plan, Policy, Tools};
+use crate::source::SourceFile;
+use crate::tools::{Catalog, Permissions};
+
+/// A project with its tools.
+pub struct Workspace {
+    pub host: Arc<dyn Host>,
+    pub project: Project,
+    /// What the project lets plans reach.
+    pub limit: Option<Permissions>,
+    /// What plans leave out.
+    pub policy: Policy,
+    /// About `planrun.yaml` and the app files.
+    pub findings: Vec<FileReport>,
+    tools: Tools,
+}
+
+/// A checked plan file, and its text for what is said of it later.
+pub struct CheckedPlan {
+    pub source: Arc<SourceFile>,
+    pub plan: Arc<Plan>,
+}
+
+impl Workspace {
+    /// The project around a plan.
+    ///
+    /// # Errors
+    /// When the project's file cannot be used.
+    pub fn open(plan: &Path, folder: Option<&Path>) -> Result<Self, Failure> {
+        let host: Arc<dyn Host> = Arc::new(RealHost);
+        let location = Self::locate(&*host, plan, folder)?;
+        Self::at(host, &location)
+    }
+
+    /// Where the project of a plan is; `-` is in the current folder.
+    ///
+    /// # Errors
+    /// When the folder that the user named holds no project.
+    pub fn locate(host: &dyn Host, plan: &Path, folder: Option<&Path>) -> Result<Location, Failure> {
+        let plan = (plan.as_os_str() != "-").then_some(plan);
+        Location::of(host, plan, folder).map_err(|error| Failure::Environment(error.to_string()))
+    }
+
+    /// The project at a place.
+    ///
+    /// # Errors
+    /// When the project's file cannot be used.
+    pub fn at(host: Arc<dyn Host>, location: &Location) -> Result<Self, Failure> {
+        let environment = |message: String| Failure::Environment(message);
+        let (project, findings) = Project::open(&*host, location).map_err(|error| environment(error.to_string()))?;
+        let limit = project.settings.allow.as_ref().map(|grant| Permissions::new(grant, &project.root, &*host));
+        let limit = limit.transpose().map_err(|error| environment(format!("planrun.yaml: {error}")))?;
+        let policy = Policy::from_project(&project.settings.policy);
+        let policy = policy.map_err(|error| environment(format!("planrun.yaml: policy: {error}")))?;
+        let tools = project.catalog(&host, &Arc::new(Permissions::none()), None).signatures().cloned().collect();
+        let findings =
+            findings.into_iter().map(|found| FileReport { source: found.source, diagnostics: found.diagnostics });
+        Ok(Self { findings: findings.collect(), host, project, limit, policy, tools })
+    }
+
+    /// Every tool of the project; `endpoint` gives the address that stands in for those of an app.
+    #[must_use]
+    pub fn catalog(&self, endpoint: Option<&dyn Fn(&str) -> String>) -> Arc<Catalog> {
+        Arc::new(self.project.catalog(&self.host, &Arc::new(Permissions::none()), endpoint))
+    }
+
+    /// Checks one file.
+    #[must_use]
+    pub fn check(&self, source: &SourceFile) -> CheckedFile {
+        sema::check_file(source, &self.tools, &Disk { host: &*self.host })
+    }
+
+    /// Reads and checks the plan that a command is about; findings are printed. `None` where there are errors.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or has no such plan.
+    pub fn plan(&self, path: &Path, name: Option<&str>, terminal: Terminal) -> Result<Option<CheckedPlan>, Failure> {
+        let source = match plan_files::load(&PlanFile::of(path)).map_err(Failure::Environment)? {
+            Loaded::Text(source) => source,
+            Loaded::Broken(report) => {
+                terminal.say_plainly(&human(&[report], terminal.look));
+                return Ok(None);
+            }
+        };
+        if !self.findings.is_empty() {
+            terminal.say_plainly(&human(&self.findings, terminal.look));
+        }
+        let checked = self.check(&source);
+        let failed = checked.diagnostics.iter().any(Diagnostic::is_error);
+        // Notes are for `check`; here they would only stand in the way of what was asked for.
+        let wanted = if failed { Severity::Error } else { Severity::Warning };
+        let shown = checked.diagnostics.into_iter().filter(|found| found.severity <= wanted).collect::<Vec<_>>();
+        let report = FileReport::new(source, shown);
+        if !report.diagnostics.is_empty() {
+            terminal.say_plainly(&human(std::slice::from_ref(&report), terminal.look));
+        }
+        if failed {
+            return Ok(None);
+        }
+        let plan = choose(&checked.plans, name, path)?;
+        Ok(Some(CheckedPlan { source: report.source, plan }))
+    }
+}
+
+impl CheckedPlan {
+    /// Findings for what the checker accepts and `run` cannot execute.
+    #[must_use]
+    pub fn not_yet(self) -> Option<FileReport> {
+        let found = self.plan.not_yet.iter().map(|(span, what)| {
+            Diagnostic::new(&codes::contracts::NOT_YET, *span, format!("{what} cannot run in this version"))
+                .help("the plan is right, and nothing of it has been started; `planrun check` accepts it")
+        });
+        let found = found.collect::<Vec<_>>();
+        (!found.is_empty()).then(|| FileReport { source: self.source, diagnostics: found })
+    }
+}
+
+fn choose(plans: &[Arc<Plan>], name: Option<&str>, path: &Path) -> Result<Arc<Plan>, Failure> {
+    let names = plans.iter().map(|plan| format!("`{}`", plan.name)).collect::<Vec<_>>().join(", ");
+    let shown = path.display();
+    match (name, plans) {
+        (Some(name), _) => plans.iter().find(|plan| &*plan.name == name).cloned().ok_or_else(|| {
+            let known = if names.is_empty() { "no plan at all".to_owned() } else { names };
+            Failure::Usage(format!("`{shown}` has no plan `{name}`; it has {known}"))
+        }),
+        (None, [only]) => Ok(only.clone()),
+        (None, []) => Err(Failure::Usage(format!("`{shown}` has no plan"))),
+        (None, _) => {
+            Err(Failure::Usage(format!("`{shown}` has several plans: {names}; choose one with `--plan NAME`")))
+        }
+    }
+}
+
+/// Plan files on the disk.
+struct Disk<'a> {
+    host: &'a dyn Host,
+}
+
+impl Files for Disk<'_> {
+    fn read(&self, from: &str, path: &str) -> Result<SourceFile, String> {
+        if Path::new(path).is_absolute() || path.contains('\\') {
+            return Err(format!("`{path}` is no path relative to this file"));
+        }
+        let folder = Path::new(from).parent().unwrap_or_else(|| Path::new(""));
+        let joined = normal(&folder.join(path));
+        match self.host.read_file(&joined) {
+            Ok(text) => Ok(SourceFile::new(joined.to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/"), text)),
+            Err(error) => Err(format!("`{path}` cannot be read: {error}")),
+        }
+    }
+}
+
+/// The path without `.` and `..` where they can be resolved by name, so that one file has one name.
+fn normal(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for part in path.components() {
+        match part {
+            std::path::Component::CurDir => {}
+            std::path::Component::ParentDir
+                if matches!(normal.components().next_back(), Some(std::path::Component::Normal(_))) =>
+            {
+                normal.pop();
+            }
+            part => normal.push(part),
+        }
+    }
+    normal
+}

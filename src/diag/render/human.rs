@@ -1,0 +1,173 @@
+//! Findings drawn for people: the place in its lines, what was expected, the remedy, the edit.
+
+use std::fmt;
+
+use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, ThemeCharacters, ThemeStyles};
+use owo_colors::OwoColorize;
+
+use super::excerpt::Excerpt;
+use super::{FileReport, Look, visible_line, visible_text, wrap};
+use crate::diag::{Diagnostic, Edit, Fix, Severity};
+use crate::source::SourceFile;
+
+/// Names listed behind `available`; the JSON form has them all.
+const LISTED_NAMES: usize = 16;
+/// Edits listed behind `fix`.
+const LISTED_EDITS: usize = 4;
+/// Characters of an edit's text that are shown.
+const EDIT_CHARACTERS: usize = 60;
+/// Columns of a source line that are shown at least, however narrow the terminal.
+const LEAST_COLUMNS: usize = 40;
+
+/// Every finding as a drawing, and where to read more.
+#[must_use]
+pub fn human(reports: &[FileReport], look: Look) -> String {
+    let handler = handler(look);
+    let drawings = reports.iter().flat_map(|report| {
+        report.diagnostics.iter().map(|diagnostic| drawing(&handler, &report.source, diagnostic, look))
+    });
+    let worst = reports.iter().flat_map(|report| &report.diagnostics).min_by_key(|diagnostic| diagnostic.severity);
+    let more = worst.map(|diagnostic| format!("More about a code: planrun explain {}\n", diagnostic.code.name));
+    drawings.chain(more).collect()
+}
+
+fn handler(look: Look) -> GraphicalReportHandler {
+    let characters = if look.unicode { ThemeCharacters::unicode() } else { ThemeCharacters::ascii() };
+    let styles = if look.color { ThemeStyles::ansi() } else { ThemeStyles::none() };
+    GraphicalReportHandler::new_themed(GraphicalTheme { characters, styles })
+        .with_width(look.width)
+        .with_context_lines(1)
+        .without_syntax_highlighting()
+}
+
+/// One finding, with an empty line behind it.
+fn drawing(handler: &GraphicalReportHandler, source: &SourceFile, diagnostic: &Diagnostic, look: Look) -> String {
+    // The gutter with the line number and the ellipses take their share.
+    let columns = look.width.saturating_sub(14).max(LEAST_COLUMNS);
+    let finding = Finding {
+        code: format!("{}[{}]", diagnostic.severity, diagnostic.code.name),
+        severity: diagnostic.severity,
+        message: visible_line(&diagnostic.message).into_owned(),
+        excerpt: Excerpt::new(source, diagnostic, columns),
+    };
+    let mut out = String::new();
+    // Writing to a string does not fail, and every mark lies within the excerpt.
+    if handler.render_report(&mut out, &finding).is_err() {
+        out = format!("{}: {}\n", finding.code, finding.message);
+    }
+    for line in facts(source, diagnostic, look) {
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+    out.push('\n');
+    out
+}
+
+/// The lines below the drawing: a word each, its text beside it.
+fn facts(source: &SourceFile, diagnostic: &Diagnostic, look: Look) -> Vec<String> {
+    let mut facts: Vec<(&str, Vec<String>)> = Vec::new();
+    let width = look.width.saturating_sub(14);
+    let text = |text: &str| wrap(&visible_text(text), width);
+    facts.extend(diagnostic.expected.as_deref().map(|expected| ("expected", text(expected))));
+    facts.extend(diagnostic.actual.as_deref().map(|actual| ("actual", text(actual))));
+    if !diagnostic.available.is_empty() {
+        facts.push(("available", text(&names(&diagnostic.available))));
+    }
+    facts.extend(diagnostic.help.as_deref().map(|help| ("help", text(help))));
+    facts.extend(diagnostic.fix.as_ref().map(|fix| ("fix", remedy(source, fix, width))));
+    let longest = facts.iter().map(|(word, _)| word.len()).max().unwrap_or(0);
+    let mut lines = Vec::new();
+    for (word, texts) in facts {
+        for (index, text) in texts.iter().enumerate() {
+            let word = if index == 0 { format!("{word}:") } else { String::new() };
+            let word = format!("{word:<width$}", width = longest + 1);
+            lines.push(if look.color { format!("  {} {text}", word.cyan()) } else { format!("  {word} {text}") });
+        }
+    }
+    lines
+}
+
+fn names(available: &[String]) -> String {
+    let listed = available.iter().take(LISTED_NAMES).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match available.len().checked_sub(LISTED_NAMES) {
+        Some(more) if more > 0 => format!("{listed} and {more} more"),
+        Some(_) | None => listed,
+    }
+}
+
+/// The title of a fix and what it would change, a line each.
+fn remedy(source: &SourceFile, fix: &Fix, width: usize) -> Vec<String> {
+    let caution = if fix.safe { "" } else { " (may change the meaning)" };
+    let mut lines = wrap(&format!("{}{caution}", visible_text(&fix.title)), width);
+    lines.extend(fix.edits.iter().take(LISTED_EDITS).map(|edit| change(source, edit)));
+    if fix.edits.len() > LISTED_EDITS {
+        lines.push(format!("and {} more edits", fix.edits.len() - LISTED_EDITS));
+    }
+    lines
+}
+
+fn change(source: &SourceFile, edit: &Edit) -> String {
+    let at = source.position(edit.span.start);
+    let (old, new) = (excerpt_of(source.slice(edit.span)), excerpt_of(&edit.text));
+    let what = match (edit.span.is_empty(), edit.text.is_empty()) {
+        (true, _) => format!("insert `{new}`"),
+        (false, true) => format!("remove `{old}`"),
+        (false, false) => format!("`{old}` becomes `{new}`"),
+    };
+    format!("{}:{}: {what}", at.line, at.column)
+}
+
+/// The beginning of a text on one line.
+fn excerpt_of(text: &str) -> String {
+    let text = text.trim_matches(['\n', '\r', ' ']);
+    match text.char_indices().nth(EDIT_CHARACTERS) {
+        Some((end, _)) => visible_line(text.get(..end).unwrap_or("")).into_owned() + "…",
+        None => visible_line(text).into_owned(),
+    }
+}
+
+/// A diagnostic in the form that the drawing library asks for.
+#[derive(Debug)]
+struct Finding {
+    code: String,
+    severity: Severity,
+    message: String,
+    excerpt: Excerpt,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Finding {}
+
+impl miette::Diagnostic for Finding {
+    fn code<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        Some(Box::new(&self.code))
+    }
+
+    fn severity(&self) -> Option<miette::Severity> {
+        Some(match self.severity {
+            Severity::Error => miette::Severity::Error,
+            Severity::Warning => miette::Severity::Warning,
+            Severity::Note => miette::Severity::Advice,
+        })
+    }
+
+    fn source_code(&self) -> Option<&dyn miette::SourceCode> {
+        Some(&self.excerpt)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        Some(Box::new(self.excerpt.marks.iter().map(|mark| {
+            let message = (!mark.message.is_empty()).then(|| mark.message.clone());
+            if mark.primary {
+                LabeledSpan::new_primary_with_span(message, mark.range.clone())
+            } else {
+                LabeledSpan::new_with_span(message, mark.range.clone())
+            }
+        })))
+    }
+}

@@ -1,0 +1,79 @@
+//! Diagnostics as text: for people, one a line, and as JSON.
+
+mod escape;
+mod excerpt;
+mod human;
+mod json;
+mod short;
+mod wrap;
+
+use std::sync::Arc;
+
+use super::codes::types::UNKNOWN_READ;
+use super::{Diagnostic, Severity};
+use crate::source::SourceFile;
+
+pub use escape::{escape_json, visible_line, visible_text};
+pub use human::human;
+pub use json::json;
+pub use short::short;
+pub use wrap::wrap;
+
+/// What was found in one file, in source order.
+#[derive(Debug)]
+pub struct FileReport {
+    pub source: Arc<SourceFile>,
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// How text for people shall look.
+#[derive(Clone, Copy, Debug)]
+pub struct Look {
+    /// Whether colours are wanted; the caller has asked the terminal and the user.
+    pub color: bool,
+    /// Whether lines may be drawn with characters beyond ASCII.
+    pub unicode: bool,
+    /// Columns to fill.
+    pub width: usize,
+}
+
+impl Look {
+    /// For files and pipes: no colour, 100 columns.
+    pub const PLAIN: Self = Self { color: false, unicode: true, width: 100 };
+}
+
+/// How many findings there are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Summary {
+    pub errors: usize,
+    pub warnings: usize,
+    pub notes: usize,
+    /// Reads whose type is not known before the run.
+    pub unknown: usize,
+}
+
+impl FileReport {
+    /// Brings the diagnostics into source order; equal places keep the order in which they were found.
+    #[must_use]
+    pub fn new(source: impl Into<Arc<SourceFile>>, mut diagnostics: Vec<Diagnostic>) -> Self {
+        diagnostics.sort_by_key(|diagnostic| diagnostic.span);
+        Self { source: source.into(), diagnostics }
+    }
+}
+
+impl Summary {
+    /// Counts by severity.
+    #[must_use]
+    pub fn of(reports: &[FileReport]) -> Self {
+        let mut summary = Self::default();
+        for diagnostic in reports.iter().flat_map(|report| &report.diagnostics) {
+            match diagnostic.severity {
+                Severity::Error => summary.errors += 1,
+                Severity::Warning => summary.warnings += 1,
+                Severity::Note => summary.notes += 1,
+            }
+            summary.unknown += usize::from(*diagnostic.code == UNKNOWN_READ);
+        }
+        summary
+    }
+}

@@ -1,0 +1,118 @@
+//! Ending early: what is cancelled at once, what is awaited, and how a failure climbs.
+
+use std::sync::Arc;
+
+use super::dispatcher::{Dispatcher, NodeRef};
+use super::failure::StepError;
+use super::frame::{Ending, FrameId, Record};
+use super::settle::End;
+use crate::protocol::StepState;
+use crate::sema::OnFailure;
+
+impl Dispatcher<'_> {
+    /// A step failed and nothing recovered it.
+    pub(super) fn step_failed_for_good(&mut self, at: NodeRef, error: Arc<StepError>) {
+        self.settle(at, End::Failed(error.clone()));
+        self.frame_failure(at.0, error, false);
+    }
+
+    /// A failure in a frame: under `settle` the rest goes on, else the frame ends. `forced` is a taken `fail` or `ensure`.
+    pub(super) fn frame_failure(&mut self, frame: FrameId, error: Arc<StepError>, forced: bool) {
+        let settles = self.scopes[self.frames[frame].scope].policy.on_failure == OnFailure::Settle;
+        if settles && !forced && error.is_value() {
+            self.frames[frame].first_failure.get_or_insert(error);
+            return;
+        }
+        self.end_frame(frame, &Ending::Failed(error));
+    }
+
+    /// Ends a frame and those that work for it: nothing new starts, reads and waits are cancelled, and attempts of
+    /// effects in flight are awaited, since cancelling them would make their outcome unknown.
+    pub(super) fn end_frame(&mut self, frame: FrameId, ending: &Ending) {
+        let mut open = vec![(frame, ending.clone())];
+        while let Some((frame, ending)) = open.pop() {
+            if self.frames[frame].ending.is_some() {
+                continue;
+            }
+            self.frames[frame].ending = Some(ending);
+            let program = self.program(frame);
+            let count = u32::try_from(self.graph(&program, frame).nodes).unwrap_or(u32::MAX);
+            for node in 0..count {
+                for inner in self.withdraw((frame, node), false) {
+                    open.push((inner, Ending::Cancelled));
+                }
+            }
+        }
+    }
+
+    /// Takes back one node of a frame that ends. Tells which frames work for it and must end too; they are ended here
+    /// where the node is skipped because of a `reply` above it.
+    pub(super) fn withdraw(&mut self, at: NodeRef, replied: bool) -> Vec<FrameId> {
+        let end = if replied { End::Replied } else { End::Cancelled };
+        match self.state_of(at) {
+            StepState::Pending | StepState::Queued => {
+                self.settle(at, end);
+                Vec::new()
+            }
+            StepState::Running | StepState::Waiting => {
+                let inner = self.live_frames(at);
+                if let Some(leaf) = self.leaves.get(&at) {
+                    if leaf.must_be_awaited() {
+                        return Vec::new();
+                    }
+                    self.drop_leaf(at);
+                    self.settle(at, End::Cancelled);
+                    return inner;
+                }
+                if replied {
+                    for frame in inner {
+                        self.end_frame(frame, &Ending::Cancelled);
+                    }
+                    return Vec::new();
+                }
+                inner
+            }
+            StepState::Completed
+            | StepState::Failed
+            | StepState::Skipped
+            | StepState::Cancelled
+            | StepState::Unknown => Vec::new(),
+        }
+    }
+
+    /// The frames that work for a node and have not ended.
+    pub(super) fn live_frames(&self, (frame, node): NodeRef) -> Vec<FrameId> {
+        let record: &Record = &self.frames[frame].records[node as usize];
+        let frames = record.details().map(|details| details.frames.as_slice()).unwrap_or_default();
+        frames.iter().copied().filter(|frame| !self.frames[*frame].reported).collect()
+    }
+
+    /// Everything in a frame has settled: tell the step that owns it.
+    pub(super) fn frame_ended(&mut self, frame: FrameId) {
+        let Some(owner) = self.frames[frame].owner else {
+            self.check_reply();
+            self.finish();
+            return;
+        };
+        let outcome = self.frame_outcome(frame);
+        self.frames[frame].retire();
+        self.inner_ended((owner.frame, owner.node), owner.role, frame, outcome);
+    }
+
+    fn frame_outcome(&mut self, frame: FrameId) -> Result<(), Ending> {
+        let state = &self.frames[frame];
+        if let Some(ending) = &state.ending {
+            return Err(ending.clone());
+        }
+        state.first_failure.clone().map_or(Ok(()), |failure| Err(Ending::Failed(failure)))
+    }
+
+    /// Cancels the other branches or elements of a step.
+    pub(super) fn cancel_inner(&mut self, at: NodeRef, except: FrameId) {
+        for frame in self.live_frames(at) {
+            if frame != except {
+                self.end_frame(frame, &Ending::Cancelled);
+            }
+        }
+    }
+}

@@ -1,0 +1,404 @@
+//! The dispatcher: it alone owns the state of a run. Everything else answers by message.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::arguments::Contracts;
+use super::attempt::{Leaf, Message};
+use super::clock;
+use super::compound::Compound;
+use super::event::{Event, EventKind};
+use super::failure::StepError;
+use super::frame::{Ending, Frame, FrameId, Microseconds, View};
+use super::outcome::Outcome;
+use super::policy::Effective;
+use super::{Context, Program};
+use crate::eval::{self, EvalError};
+use crate::graph::BlockGraph;
+use crate::protocol::{RunState, StepState};
+use crate::sema::expr::Code;
+use crate::sema::{Block, BlockId, Node};
+use crate::tools::{Catalog, Permissions, Transport};
+use crate::types::{Budget, Denied, ErrorClass, Signature};
+use crate::value::Value;
+
+/// How many ready nodes are taken before timers, answers and the stop are looked at.
+const BATCH: usize = 256;
+
+/// How deep lists and maps of a run may be nested.
+const MAX_VALUE_DEPTH: usize = 256;
+
+/// A node of a frame.
+pub(super) type NodeRef = (FrameId, u32);
+
+/// The state of a run.
+pub(super) struct Dispatcher<'a> {
+    pub context: Context<'a>,
+    pub scopes: Vec<Scope>,
+    pub frames: Vec<Frame>,
+    /// Nodes that may run, or be skipped, in source order.
+    pub ready: BinaryHeap<Reverse<NodeRef>>,
+    /// Frames in which everything has settled.
+    pub ended: Vec<FrameId>,
+    /// Calls that wait for a slot, in source order.
+    pub queued: BTreeSet<NodeRef>,
+    /// Calls that have begun and not settled.
+    pub leaves: BTreeMap<NodeRef, Leaf>,
+    /// Steps that hold others and have begun.
+    pub compounds: BTreeMap<NodeRef, Compound>,
+    pub timers: BinaryHeap<Reverse<(Instant, u64, Timer)>>,
+    pub contracts: Contracts,
+    /// What calls without arguments share.
+    pub no_arguments: Value,
+    /// The token of an attempt that answered at once: nobody has kept it, so it serves the next one.
+    pub spare_token: Option<CancellationToken>,
+    pub sender: mpsc::UnboundedSender<Message>,
+    inbox: mpsc::UnboundedReceiver<Message>,
+    pub calls: u64,
+    pub steps_created: u64,
+    numbers: u64,
+    events: u64,
+    begun: Instant,
+    begun_at: i128,
+    pub stopped: bool,
+    finished: bool,
+}
+
+/// One plan in execution.
+pub(super) struct Scope {
+    pub program: Arc<Program>,
+    pub policy: Effective,
+    /// The tools, reaching what this plan may reach.
+    pub tools: Arc<Catalog>,
+    /// Those that have been called, by the address of the signature that the plan holds.
+    pub called: BTreeMap<usize, Called>,
+    pub permissions: Arc<Permissions>,
+    /// The plan instance that called it.
+    pub outer: Option<usize>,
+    /// Attempts in flight.
+    pub in_use: u32,
+}
+
+/// A tool that a plan instance has called.
+#[derive(Clone)]
+pub(super) struct Called {
+    /// Its dotted name.
+    pub path: Arc<str>,
+    /// `None` where nothing tells where it is.
+    pub transport: Option<Arc<dyn Transport>>,
+}
+
+/// What a timer is for. The number tells a timer of an earlier phase from one that counts.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Timer {
+    /// The wait before the next attempt or poll is over.
+    Again(NodeRef, u64),
+    /// `within` is over.
+    Within(NodeRef, u64),
+    /// The deadline of a plan.
+    Deadline,
+}
+
+impl<'a> Dispatcher<'a> {
+    pub(super) fn new(context: Context<'a>) -> Self {
+        // As many messages as attempts in flight can be under way, and `concurrency` bounds those.
+        let (sender, inbox) = mpsc::unbounded_channel();
+        let begun_at = context.host.now();
+        Self {
+            context,
+            scopes: Vec::new(),
+            frames: Vec::new(),
+            ready: BinaryHeap::new(),
+            ended: Vec::new(),
+            queued: BTreeSet::new(),
+            leaves: BTreeMap::new(),
+            compounds: BTreeMap::new(),
+            timers: BinaryHeap::new(),
+            contracts: Contracts::default(),
+            no_arguments: Value::Map(Arc::default()),
+            spare_token: None,
+            sender,
+            inbox,
+            calls: 0,
+            steps_created: 0,
+            numbers: 0,
+            events: 0,
+            begun: clock::now(),
+            begun_at,
+            stopped: false,
+            finished: false,
+        }
+    }
+
+    pub(super) async fn run(mut self, program: &Arc<Program>, inputs: &BTreeMap<Arc<str>, Value>) -> Outcome {
+        self.begin(program, inputs);
+        let cancel = self.context.cancel.clone();
+        while !self.finished {
+            self.work();
+            if self.finished {
+                break;
+            }
+            if !self.ready.is_empty() || !self.ended.is_empty() {
+                self.listen_without_waiting();
+                tokio::task::yield_now().await;
+                continue;
+            }
+            let wake = self.timers.peek().map(|Reverse((at, ..))| *at);
+            if wake.is_none() && self.leaves.is_empty() {
+                self.stuck();
+                continue;
+            }
+            self.context.observer.idle();
+            tokio::select! {
+                biased;
+                () = cancel.cancelled(), if !self.stopped => self.stop(),
+                message = self.inbox.recv() => {
+                    if let Some(message) = message {
+                        self.receive(message);
+                    }
+                    self.listen_without_waiting();
+                }
+                () = clock::sleep_until(wake), if wake.is_some() => self.fire(),
+            }
+        }
+        self.conclude()
+    }
+
+    /// Takes what is there: answers, due timers, the stop.
+    fn listen_without_waiting(&mut self) {
+        while let Ok(message) = self.inbox.try_recv() {
+            self.receive(message);
+        }
+        self.fire();
+        if self.context.cancel.is_cancelled() && !self.stopped {
+            self.stop();
+        }
+    }
+
+    fn begin(&mut self, program: &Arc<Program>, inputs: &BTreeMap<Arc<str>, Value>) {
+        let refused = self.open_scope(program, None).err();
+        let steps = program.plan.body().nodes.iter().filter(|node| node.step().is_some()).count();
+        let run = self.context.run_id.clone();
+        self.emit(EventKind::RunStarted { run: &run, plan: &program.plan.name, steps });
+        if let Some(deadline) = self.scopes[0].policy.deadline {
+            self.after(deadline, Timer::Deadline);
+        }
+        let root = self.open_frame(0, BlockId(0), None, None, "".into());
+        let missing = refused.or_else(|| self.bind_inputs(root, inputs));
+        self.start_frame(root);
+        if let Some(error) = missing {
+            self.end_frame(root, &Ending::Failed(Arc::new(error)));
+        }
+    }
+
+    /// Opens a plan instance: its settings, and its tools within what its caller may reach.
+    pub(super) fn open_scope(&mut self, program: &Arc<Program>, outer: Option<usize>) -> Result<usize, StepError> {
+        let plan = &program.plan;
+        let host = &*self.context.host;
+        let own = plan.allow.as_ref().map(|grant| Permissions::new(grant, &self.context.root, host)).transpose();
+        let (own, refused) = match own {
+            Ok(own) => (own, None),
+            Err(error) => (None, Some(error)),
+        };
+        let limit = match outer {
+            Some(outer) => Some((*self.scopes[outer].permissions).clone()),
+            None => self.context.limit.clone(),
+        };
+        let inherited = outer.filter(|_| own.is_none());
+        let permissions = match (own, limit) {
+            (Some(own), Some(limit)) => own.within(&limit),
+            (Some(only), None) | (None, Some(only)) => only,
+            (None, None) => Permissions::none(),
+        };
+        let permissions = Arc::new(permissions);
+        let tools = match inherited {
+            Some(outer) => self.scopes[outer].tools.clone(),
+            None => Arc::new(self.context.tools.with_permissions(&permissions)),
+        };
+        let policy = Effective::new(&plan.policy, &self.context.defaults);
+        self.scopes.push(Scope { program: program.clone(), policy, tools, permissions, outer, in_use: 0, called: BTreeMap::new() });
+        match refused {
+            Some(error) => Err(StepError::new(ErrorClass::Denied(Denied::Policy), error.to_string(), &"".into())),
+            None => Ok(self.scopes.len() - 1),
+        }
+    }
+
+    /// Works until nothing is ready, or a batch is done.
+    fn work(&mut self) {
+        for _ in 0..BATCH {
+            if let Some(frame) = self.ended.pop() {
+                self.frame_ended(frame);
+            } else if let Some(Reverse((frame, node))) = self.ready.pop() {
+                self.process(frame, node);
+            } else {
+                return;
+            }
+        }
+    }
+
+    /// Calls due timers.
+    fn fire(&mut self) {
+        let now = clock::now();
+        while let Some(Reverse((at, ..))) = self.timers.peek() {
+            if *at > now {
+                return;
+            }
+            let Some(Reverse((_, _, timer))) = self.timers.pop() else { return };
+            match timer {
+                Timer::Again(node, number) => self.again(node, number),
+                Timer::Within(node, number) => self.within_is_over(node, number),
+                Timer::Deadline => {
+                    let class = ErrorClass::Budget(Budget::Time);
+                    self.fatal(class, "the deadline of the plan has passed");
+                }
+            }
+        }
+    }
+
+    pub(super) fn after(&mut self, wait: Duration, timer: Timer) {
+        let number = self.number();
+        self.timers.push(Reverse((clock::after(wait), number, timer)));
+    }
+
+    /// A number that no other phase of a step has.
+    pub(super) fn number(&mut self) -> u64 {
+        self.numbers += 1;
+        self.numbers
+    }
+
+    pub(super) fn emit(&mut self, kind: EventKind<'_>) {
+        self.events += 1;
+        let event = Event { number: self.events, at: self.context.host.now(), kind };
+        self.context.observer.observe(&event);
+    }
+
+    /// Ends the run for a reason that no step may recover from.
+    pub(super) fn fatal(&mut self, class: ErrorClass, message: &str) {
+        let error = StepError::new(class, message, &"".into());
+        self.end_frame(0, &Ending::Failed(Arc::new(error)));
+    }
+
+    fn stop(&mut self) {
+        self.stopped = true;
+        self.end_frame(0, &Ending::Cancelled);
+    }
+
+    /// Nothing runs, nothing waits, and something has not settled: a fault of the engine, told instead of hung.
+    fn stuck(&mut self) {
+        self.fatal(ErrorClass::Internal, "nothing can run any more, and not everything has settled");
+        if self.ready.is_empty() && self.ended.is_empty() {
+            self.finished = true;
+        }
+    }
+
+    pub(super) fn finish(&mut self) {
+        self.finished = true;
+    }
+
+    fn conclude(mut self) -> Outcome {
+        let mut outcome = self.outcome_of_root();
+        let kind = EventKind::RunSettled {
+            state: outcome.state,
+            reply: outcome.reply.as_ref(),
+            error: outcome.error.as_deref(),
+        };
+        self.emit(kind);
+        outcome.duration = Duration::from_micros(self.elapsed());
+        outcome.with_trace(self.frames, self.scopes, self.begun_at)
+    }
+
+    fn outcome_of_root(&mut self) -> Outcome {
+        let run = self.context.run_id.clone();
+        let plan = self.scopes[0].program.plan.clone();
+        let Some(root) = self.frames.first_mut() else {
+            return Outcome::new(run, &plan.name, RunState::Failed);
+        };
+        let reply = root.values.pop();
+        let failure = root.first_failure.clone();
+        let (state, reply, error) = match &root.ending {
+            Some(Ending::Failed(error)) => (RunState::Failed, None, Some(error.clone())),
+            Some(Ending::Cancelled) => (RunState::Cancelled, None, None),
+            None if failure.is_some() => (RunState::Failed, reply, failure),
+            None => (RunState::Completed, reply, None),
+        };
+        let mut outcome = Outcome::new(run, &plan.name, state);
+        (outcome.reply, outcome.error) = (reply, error);
+        outcome.usage.calls = self.calls;
+        outcome
+    }
+
+    /// Time since the run began.
+    pub(super) fn elapsed(&self) -> Microseconds {
+        u64::try_from(self.begun.elapsed().as_micros()).unwrap_or(u64::MAX)
+    }
+
+    // Narrow views of the plan behind a frame.
+
+    pub(super) fn program(&self, frame: FrameId) -> Arc<Program> {
+        self.scopes[self.frames[frame].scope].program.clone()
+    }
+
+    pub(super) fn block<'p>(&self, program: &'p Program, frame: FrameId) -> &'p Block {
+        program.plan.block(self.frames[frame].block)
+    }
+
+    pub(super) fn node<'p>(&self, program: &'p Program, (frame, node): NodeRef) -> &'p Node {
+        &self.block(program, frame).nodes[node as usize]
+    }
+
+    pub(super) fn graph<'p>(&self, program: &'p Program, frame: FrameId) -> &'p BlockGraph {
+        &program.graph.blocks[self.frames[frame].block.0 as usize]
+    }
+
+    pub(super) fn path(&self, program: &Program, at: NodeRef) -> Arc<str> {
+        let frame = &self.frames[at.0];
+        match &self.node(program, at).name {
+            Some(name) => frame.path_of(name),
+            None => frame.path.clone(),
+        }
+    }
+
+    /// The path of a node, for the rare error.
+    pub(super) fn own_path(&self, at: NodeRef) -> Arc<str> {
+        self.path(&self.program(at.0), at)
+    }
+
+    /// The tool behind a signature, looked up once for each plan instance.
+    pub(super) fn called(&mut self, scope: usize, signature: &Arc<Signature>) -> Called {
+        let scope = &mut self.scopes[scope];
+        // The plan holds the signature as long as the scope lives, so no other one gets its address.
+        let called = scope.called.entry(Arc::as_ptr(signature).addr()).or_insert_with(|| {
+            let found = scope.tools.tool(&signature.namespace, &signature.name);
+            Called { path: signature.path().into(), transport: found.map(|tool| tool.transport.clone()) }
+        });
+        called.clone()
+    }
+
+    /// Evaluates an expression in a frame.
+    pub(super) fn evaluate(&self, frame: FrameId, code: &Code) -> Result<Value, EvalError> {
+        if let Some(constant) = code.constant() {
+            return Ok(constant.clone());
+        }
+        let by_slot = |frame: &Frame, slot: u32| {
+            let graph = &self.scopes[frame.scope].program.graph.blocks[frame.block.0 as usize];
+            graph.by_slot.get(slot as usize).copied().flatten()
+        };
+        let value = eval::evaluate(code, &View { frames: &self.frames, frame, by_slot: &by_slot })?;
+        // What is walked, printed or freed later is walked level by level, so a value may not grow without end.
+        if matches!(value, Value::List(_) | Value::Map(_)) && value.deeper_than(MAX_VALUE_DEPTH) {
+            let message = format!("the value is nested more than {MAX_VALUE_DEPTH} levels deep");
+            return Err(EvalError::plain(message, code.span));
+        }
+        Ok(value)
+    }
+
+    pub(super) fn state_of(&self, (frame, node): NodeRef) -> StepState {
+        self.frames[frame].nodes[node as usize].state
+    }
+}

@@ -1,0 +1,208 @@
+//! A step's failure: its class, what the world saw of it, and whether another attempt can help.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use indexmap::IndexMap;
+
+use crate::eval::EvalError;
+use crate::sema::Jitter;
+use crate::tools::{CallError, Sent};
+use crate::types::{Effect, ErrorClass, Transient, Validation};
+use crate::value::{Key, Value};
+
+/// Why a step has no value of its own.
+#[derive(Clone, Debug)]
+pub struct StepError {
+    pub class: ErrorClass,
+    /// One sentence for people.
+    pub message: Arc<str>,
+    /// The path of the step that failed.
+    pub step: Arc<str>,
+    /// The number of the last attempt, from 1; 0 where none was made.
+    pub attempt: u32,
+    /// How long the other side asked us to wait.
+    pub retry_after: Option<Duration>,
+    /// Whether the world has seen the last attempt.
+    pub sent: Sent,
+    pub cause: Option<Arc<StepError>>,
+}
+
+impl StepError {
+    /// A failure before anything was sent.
+    pub(super) fn new(class: ErrorClass, message: impl Into<Arc<str>>, step: &Arc<str>) -> Self {
+        Self {
+            class,
+            message: message.into(),
+            step: step.clone(),
+            attempt: 0,
+            retry_after: None,
+            sent: Sent::No,
+            cause: None,
+        }
+    }
+
+    /// An expression without a value.
+    pub(super) fn expression(error: &EvalError, step: &Arc<str>) -> Self {
+        Self::new(ErrorClass::Validation(Validation::Expression), error.message.clone(), step)
+    }
+
+    /// A failed attempt, seen through the class of the call: of an effect that may have happened the outcome is unknown.
+    pub(super) fn attempt(error: CallError, effect: Effect, step: &Arc<str>, attempt: u32) -> Self {
+        let unknown = error.sent == Sent::Maybe && !effect.repeatable();
+        let plain = Self {
+            class: error.class,
+            message: error.message.into(),
+            step: step.clone(),
+            attempt,
+            retry_after: error.retry_after,
+            sent: error.sent,
+            cause: None,
+        };
+        if !unknown {
+            return plain;
+        }
+        let message = format!("whether this happened is not known: {}", plain.message);
+        Self {
+            class: ErrorClass::UnknownOutcome,
+            message: message.into(),
+            cause: Some(Arc::new(plain.clone())),
+            ..plain
+        }
+    }
+
+    /// The failure of a step whose inner step failed.
+    pub(super) fn of_inner(inner: &Arc<Self>, step: &Arc<str>) -> Self {
+        if inner.step == *step {
+            return (**inner).clone();
+        }
+        Self { step: step.clone(), cause: Some(inner.clone()), ..(**inner).clone() }
+    }
+
+    /// Whether a `recover` arm or a `settle` may see it as a value: budgets and cancels end more than one step.
+    pub(super) fn is_value(&self) -> bool {
+        !matches!(self.class, ErrorClass::Budget(_) | ErrorClass::Cancelled)
+    }
+
+    /// Whether the same call may succeed when it is simply made again.
+    #[must_use]
+    pub fn retryable(&self) -> bool {
+        matches!(self.class, ErrorClass::Transient(_))
+    }
+
+    /// The error as plans and clients see it: `class, message, step, attempt, retryable, retry_after, cause`.
+    #[must_use]
+    pub fn to_value(&self) -> Value {
+        let mut chain = vec![self];
+        while let Some(cause) = chain.last().and_then(|error| error.cause.as_deref()) {
+            chain.push(cause);
+        }
+        let mut cause = Value::Null;
+        for error in chain.into_iter().rev() {
+            let retry_after = error
+                .retry_after
+                .map_or(Value::Null, |wait| Value::Duration(i128::try_from(wait.as_nanos()).unwrap_or(i128::MAX)));
+            let fields = [
+                ("class", Value::String(error.class.to_string().into())),
+                ("message", Value::String(error.message.clone())),
+                ("step", Value::String(error.step.clone())),
+                ("attempt", Value::Int(i64::from(error.attempt))),
+                ("retryable", Value::Bool(error.retryable())),
+                ("retry_after", retry_after),
+                ("cause", cause),
+            ];
+            let map: IndexMap<Key, Value> = fields.into_iter().map(|(name, value)| (Key::from(name), value)).collect();
+            cause = Value::Map(Arc::new(map));
+        }
+        cause
+    }
+}
+
+/// How attempts follow each other: the settings of a step over those of its plan over the defaults.
+#[derive(Clone, Debug)]
+pub(super) struct Backoff {
+    pub attempts: u32,
+    pub delay: Duration,
+    pub factor: f64,
+    pub max_delay: Duration,
+    pub jitter: Jitter,
+}
+
+impl Default for Backoff {
+    fn default() -> Self {
+        Self {
+            attempts: 3,
+            delay: Duration::from_secs(1),
+            factor: 2.0,
+            max_delay: Duration::from_secs(30),
+            jitter: Jitter::Full,
+        }
+    }
+}
+
+impl Backoff {
+    /// `base(n) = min(max_delay, delay × factor^(n−1))`, the wait after attempt n before jitter.
+    pub(super) fn base(&self, attempt: u32) -> Duration {
+        let exponent = i32::try_from(attempt.saturating_sub(1)).unwrap_or(i32::MAX);
+        let seconds = self.delay.as_secs_f64() * self.factor.powi(exponent);
+        if seconds >= self.max_delay.as_secs_f64() { self.max_delay } else { Duration::from_secs_f64(seconds) }
+    }
+
+    /// The wait after attempt n: `full` draws from zero to the base, seeded, so that a replay waits the same.
+    ///
+    /// What the server asks for is a minimum (RFC 9110, 10.2.3): it stands in the place of the base, without jitter.
+    pub(super) fn wait(&self, run: &str, step: &str, attempt: u32, retry_after: Option<Duration>) -> Duration {
+        if let Some(asked) = retry_after {
+            return asked;
+        }
+        let base = self.base(attempt);
+        match self.jitter {
+            Jitter::None => base,
+            Jitter::Full => base.mul_f64(fraction(run, step, attempt)),
+        }
+    }
+}
+
+/// A number from 0 to 1 that only these three decide.
+fn fraction(run: &str, step: &str, attempt: u32) -> f64 {
+    let mut hash = blake3::Hasher::new();
+    for part in [run.as_bytes(), step.as_bytes(), &attempt.to_le_bytes()] {
+        hash.update(&(part.len() as u64).to_le_bytes());
+        hash.update(part);
+    }
+    let mut bits = [0; 8];
+    hash.finalize_xof().fill(&mut bits);
+    #[expect(clippy::cast_precision_loss, reason = "53 random bits are what a double holds")]
+    let fraction = (u64::from_le_bytes(bits) >> 11) as f64 / (1_u64 << 53) as f64;
+    fraction
+}
+
+/// The class of an attempt that took longer than its `timeout`.
+pub(super) fn timed_out(limit: Duration) -> CallError {
+    CallError {
+        class: ErrorClass::Transient(Transient::Timeout),
+        message: format!("no answer within {}", super::event::short_duration(limit)),
+        sent: Sent::Maybe,
+        retry_after: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_formula_is_exact_and_full_jitter_stays_below_it() {
+        let backoff = Backoff { jitter: Jitter::None, ..Backoff::default() };
+        let waits = (1..=7).map(|attempt| backoff.wait("r", "s", attempt, None).as_secs()).collect::<Vec<_>>();
+        assert_eq!(waits, [1, 2, 4, 8, 16, 30, 30]);
+        let jittered = Backoff::default();
+        for attempt in 1..50 {
+            let wait = jittered.wait("run", "step", attempt, None);
+            assert!(wait <= jittered.base(attempt));
+            assert_eq!(wait, jittered.wait("run", "step", attempt, None), "the same draw each time");
+        }
+        assert_ne!(jittered.wait("run", "step", 1, None), jittered.wait("run", "other", 1, None));
+        assert_eq!(jittered.wait("run", "step", 1, Some(Duration::from_secs(9))), Duration::from_secs(9));
+    }
+}

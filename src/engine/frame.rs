@@ -1,0 +1,263 @@
+//! Frames: one block in execution, with its values and the state of its nodes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::failure::StepError;
+use crate::eval::{Environment, EvalError};
+use crate::graph::BlockGraph;
+use crate::protocol::StepState;
+use crate::sema::{BlockId, Place};
+use crate::value::Value;
+
+/// The number of a frame in the dispatcher's list.
+pub(super) type FrameId = usize;
+
+/// One block in execution.
+#[derive(Debug)]
+pub(super) struct Frame {
+    /// The plan instance that it belongs to.
+    pub scope: usize,
+    pub block: BlockId,
+    /// The step that waits for it; the body of the run's plan has none.
+    pub owner: Option<Owner>,
+    /// The frame whose names it can read.
+    pub outer: Option<FrameId>,
+    /// What stands before the names of its steps; empty for the run's plan.
+    pub path: Arc<str>,
+    pub nodes: Vec<NodeState>,
+    pub slots: Vec<Value>,
+    pub records: Vec<Record>,
+    pub let_errors: BTreeMap<u32, EvalError>,
+    pub condition_errors: BTreeMap<u32, EvalError>,
+    /// Nodes below this one have settled.
+    pub settled: u32,
+    /// Below this one every `ensure`, guarded `fail` and guarded `reply` has been decided.
+    pub decided: u32,
+    /// Nodes that have not settled.
+    pub unsettled: u32,
+    /// Nodes that only wait for everything above, and those that only wait for decisions.
+    pub barred: BTreeSet<u32>,
+    pub undecided: BTreeSet<u32>,
+    /// What `reply` or `yield` gave; all values in a `repeat`.
+    pub values: Vec<Value>,
+    pub next: Option<Value>,
+    /// The guarded `reply` that was taken.
+    pub returned: Option<u32>,
+    pub ending: Option<Ending>,
+    /// Under `settle`: the first failure that nothing recovered.
+    pub first_failure: Option<Arc<StepError>>,
+    pub reported: bool,
+}
+
+/// Why a frame ends before its statements do.
+#[derive(Clone, Debug)]
+pub(super) enum Ending {
+    Failed(Arc<StepError>),
+    Cancelled,
+}
+
+/// The step that a frame works for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Owner {
+    pub frame: FrameId,
+    pub node: u32,
+    pub role: Role,
+}
+
+/// What a frame is to its owner.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Role {
+    /// Its only body: `do`, the arm of a `match`, a called plan.
+    Body,
+    Recover,
+    Element(u32),
+    Round,
+    Branch(u32),
+}
+
+/// What is known of one node while a frame runs. Kept small: there may be very many.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NodeState {
+    pub guard_waits: u32,
+    pub rest_waits: u32,
+    pub state: StepState,
+    pub flags: Flags,
+}
+
+/// Facts about a node, a bit each.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(super) struct Flags(u8);
+
+impl Flags {
+    /// The guard is decided, and holds.
+    pub const GUARD_HOLDS: u8 = 1;
+    /// A condition or a step in `after` gave nothing.
+    pub const GUARD_UPSTREAM: u8 = 1 << 1;
+    /// A step that it reads gave nothing.
+    pub const UPSTREAM: u8 = 1 << 2;
+    /// It has been handed to the ready set.
+    pub const READY: u8 = 1 << 3;
+    /// A condition that came out true.
+    pub const TRUE: u8 = 1 << 4;
+    /// A later effect need not wait for its decision any more.
+    pub const DECIDED: u8 = 1 << 5;
+    /// Settled with a value that readers may read, null included.
+    pub const AVAILABLE: u8 = 1 << 6;
+    /// The guard could not be evaluated.
+    pub const GUARD_FAILED: u8 = 1 << 7;
+
+    pub fn has(self, flag: u8) -> bool {
+        self.0 & flag != 0
+    }
+
+    pub fn set(&mut self, flag: u8) {
+        self.0 |= flag;
+    }
+}
+
+/// What is told of a step when the run is over. Kept small, like the state of a node.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Record {
+    /// Since the run began; `None` where it never started.
+    pub started: Option<Microseconds>,
+    pub duration: Microseconds,
+    pub attempts: u32,
+    pub recovered: bool,
+    pub reason: Option<&'static str>,
+    details: Option<Box<Details>>,
+}
+
+/// A length of time in microseconds.
+pub(super) type Microseconds = u64;
+
+/// What few steps have.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Details {
+    pub arguments: Option<Value>,
+    pub error: Option<Arc<StepError>>,
+    /// The branch of a `race` that won.
+    pub winner: Option<Arc<str>>,
+    /// The frames that worked for it, in order.
+    pub frames: Vec<FrameId>,
+}
+
+impl Record {
+    pub(super) fn details(&self) -> Option<&Details> {
+        self.details.as_deref()
+    }
+
+    pub(super) fn details_mut(&mut self) -> &mut Details {
+        self.details.get_or_insert_with(Box::default)
+    }
+}
+
+impl Frame {
+    pub(super) fn new(
+        scope: usize,
+        block: BlockId,
+        slots: u32,
+        graph: &BlockGraph,
+        outer: Option<FrameId>,
+        owner: Option<Owner>,
+        path: Arc<str>,
+    ) -> Self {
+        let nodes = graph.waits.iter().map(|waits| NodeState {
+            guard_waits: waits.guard,
+            rest_waits: waits.rest,
+            state: StepState::Pending,
+            flags: Flags::default(),
+        });
+        Self {
+            scope,
+            block,
+            owner,
+            outer,
+            path,
+            nodes: nodes.collect(),
+            slots: vec![Value::Null; slots as usize],
+            records: vec![Record::default(); graph.nodes],
+            let_errors: BTreeMap::new(),
+            condition_errors: BTreeMap::new(),
+            settled: 0,
+            decided: 0,
+            unsettled: u32::try_from(graph.nodes).unwrap_or(u32::MAX),
+            barred: BTreeSet::new(),
+            undecided: BTreeSet::new(),
+            values: Vec::new(),
+            next: None,
+            returned: None,
+            ending: None,
+            first_failure: None,
+            reported: false,
+        }
+    }
+
+    pub(super) fn node(&mut self, node: u32) -> &mut NodeState {
+        &mut self.nodes[node as usize]
+    }
+
+    /// Takes out a node that waited for everything, or for every decision, above it, and need not wait any more.
+    pub(super) fn unbarred(&mut self) -> Option<u32> {
+        if self.barred.first().is_some_and(|node| *node <= self.settled) {
+            return self.barred.pop_first();
+        }
+        self.undecided.first().is_some_and(|node| *node <= self.decided).then(|| self.undecided.pop_first())?
+    }
+
+    /// The path of a step of this frame.
+    pub(super) fn path_of(&self, name: &Arc<str>) -> Arc<str> {
+        if self.path.is_empty() { name.clone() } else { format!("{}.{name}", self.path).into() }
+    }
+
+    /// Gives back what only a running frame needs.
+    pub(super) fn retire(&mut self) {
+        self.barred = BTreeSet::new();
+        self.undecided = BTreeSet::new();
+        self.let_errors = BTreeMap::new();
+        self.condition_errors = BTreeMap::new();
+    }
+}
+
+/// The names around a node, for evaluation.
+pub(super) struct View<'a> {
+    pub frames: &'a [Frame],
+    pub frame: FrameId,
+    /// Which node holds which slot, by scope and block.
+    pub by_slot: &'a dyn Fn(&Frame, u32) -> Option<u32>,
+}
+
+impl View<'_> {
+    fn climb(&self, up: u16) -> &Frame {
+        let mut frame = &self.frames[self.frame];
+        for _ in 0..up {
+            match frame.outer {
+                Some(outer) => frame = &self.frames[outer],
+                None => break,
+            }
+        }
+        frame
+    }
+}
+
+impl Environment for View<'_> {
+    fn value(&self, place: Place) -> Result<Value, EvalError> {
+        let frame = self.climb(place.up);
+        match frame.let_errors.get(&place.slot) {
+            Some(error) => Err(error.clone()),
+            None => Ok(frame.slots.get(place.slot as usize).cloned().unwrap_or(Value::Null)),
+        }
+    }
+
+    fn state(&self, place: Place) -> StepState {
+        let frame = self.climb(place.up);
+        let node = (self.by_slot)(frame, place.slot);
+        node.and_then(|node| frame.nodes.get(node as usize)).map_or(StepState::Pending, |node| node.state)
+    }
+
+    fn winner(&self, place: Place) -> Option<Arc<str>> {
+        let frame = self.climb(place.up);
+        let node = (self.by_slot)(frame, place.slot)?;
+        frame.records.get(node as usize)?.details()?.winner.clone()
+    }
+}

@@ -1,0 +1,200 @@
+//! What a run came to: its state, its reply, and what became of every step.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::dispatcher::Scope;
+use super::event::Timestamp;
+use super::failure::StepError;
+use super::frame::{Frame, FrameId};
+use crate::protocol::{RunState, StepState};
+use crate::sema::{Node, Plan, Step, StepKind, Target};
+use crate::value::Value;
+
+/// The end of a run.
+pub struct Outcome {
+    pub run: String,
+    pub plan: Arc<str>,
+    pub state: RunState,
+    pub reply: Option<Value>,
+    pub error: Option<Arc<StepError>>,
+    pub usage: Usage,
+    pub duration: Duration,
+    trace: Trace,
+}
+
+/// What a run has used.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Usage {
+    /// Attempts that were dispatched.
+    pub calls: u64,
+    pub tokens: u64,
+    pub cost: f64,
+}
+
+/// What is left of the frames, from which the reports of steps are made when somebody asks.
+#[derive(Default)]
+struct Trace {
+    frames: Vec<Frame>,
+    plans: Vec<Arc<Plan>>,
+    begun_at: i128,
+}
+
+/// What became of one step.
+#[derive(Clone, Debug, Serialize)]
+pub struct StepReport {
+    pub path: Arc<str>,
+    /// What is called; absent for steps that hold others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    pub status: StepState,
+    pub attempts: u32,
+    /// RFC 3339; null where it never started.
+    pub started_at: Option<String>,
+    pub duration_ms: u64,
+    pub arguments: Value,
+    pub output: Value,
+    pub error: Option<Value>,
+    /// The error that a `recover` arm caught.
+    pub recovered: Option<Value>,
+    pub attributes: Vec<&'static str>,
+    /// Why it was skipped: `guard`, `upstream` or `replied`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<&'static str>,
+}
+
+/// The JSON of a run.
+#[derive(Serialize)]
+struct Document<'a> {
+    version: u32,
+    run: &'a str,
+    plan: &'a str,
+    status: RunState,
+    reply: Option<&'a Value>,
+    steps: Vec<StepReport>,
+    tasks: [(); 0],
+    verification: Verification,
+    usage: Usage,
+    error: Option<Value>,
+}
+
+#[derive(Serialize)]
+struct Verification {
+    verified: usize,
+    unverified: usize,
+    failed: usize,
+    checks: [(); 0],
+}
+
+impl Outcome {
+    pub(super) fn new(run: String, plan: &Arc<str>, state: RunState) -> Self {
+        Self {
+            run,
+            plan: plan.clone(),
+            state,
+            reply: None,
+            error: None,
+            usage: Usage::default(),
+            duration: Duration::ZERO,
+            trace: Trace::default(),
+        }
+    }
+
+    pub(super) fn with_trace(self, frames: Vec<Frame>, scopes: Vec<Scope>, begun_at: i128) -> Self {
+        let plans = scopes.into_iter().map(|scope| scope.program.plan.clone()).collect();
+        Self { trace: Trace { frames, plans, begun_at }, ..self }
+    }
+
+    /// Every step of the source, those in other frames below the step that holds them, in source order.
+    #[must_use]
+    pub fn steps(&self) -> Vec<StepReport> {
+        let mut reports = Vec::new();
+        // Frames and the node to go on with, innermost last: no recursion over what may be deep.
+        let mut open: Vec<(FrameId, usize)> = if self.trace.frames.is_empty() { Vec::new() } else { vec![(0, 0)] };
+        while let Some((frame, node)) = open.pop() {
+            let state = &self.trace.frames[frame];
+            let block = self.trace.plans[state.scope].block(state.block);
+            let Some(statement) = block.nodes.get(node) else { continue };
+            open.push((frame, node + 1));
+            if let Some(step) = statement.step() {
+                reports.push(self.trace.report(state, node, statement, step));
+                let inner = state.records[node].details().map(|details| details.frames.as_slice()).unwrap_or_default();
+                open.extend(inner.iter().rev().map(|inner| (*inner, 0)));
+            }
+        }
+        reports
+    }
+
+    /// The JSON document of the run.
+    ///
+    /// # Errors
+    /// Whatever the writer says.
+    pub fn write_json(&self, writer: impl std::io::Write) -> std::io::Result<()> {
+        let steps = self.steps();
+        let unverified = steps.iter().filter(|step| step.status == StepState::Completed).count();
+        let document = Document {
+            version: 1,
+            run: &self.run,
+            plan: &self.plan,
+            status: self.state,
+            reply: self.reply.as_ref(),
+            steps,
+            tasks: [],
+            verification: Verification { verified: 0, unverified, failed: 0, checks: [] },
+            usage: self.usage,
+            error: self.error.as_ref().map(|error| error.to_value()),
+        };
+        serde_json::to_writer_pretty(writer, &document).map_err(Into::into)
+    }
+}
+
+impl Trace {
+    fn report(&self, frame: &Frame, node: usize, statement: &Node, step: &Step) -> StepReport {
+        let record = &frame.records[node];
+        let details = record.details();
+        let state = frame.nodes[node].state;
+        let path = statement.name.as_ref().map_or_else(|| frame.path.clone(), |name| frame.path_of(name));
+        let output = if state == StepState::Completed {
+            statement.slot.and_then(|slot| frame.slots.get(slot as usize)).cloned().unwrap_or(Value::Null)
+        } else {
+            Value::Null
+        };
+        let caught = details.and_then(|details| details.error.as_ref()).map(|error| error.to_value());
+        let (error, recovered) = if record.recovered { (None, caught) } else { (caught, None) };
+        StepReport {
+            path,
+            tool: called(step),
+            status: state,
+            attempts: record.attempts,
+            started_at: record.started.map(|started| self.instant(started)),
+            duration_ms: record.duration / 1000,
+            arguments: details
+                .and_then(|details| details.arguments.clone())
+                .unwrap_or_else(|| Value::Map(Arc::default())),
+            output,
+            attributes: if record.recovered { vec!["recovered"] } else { Vec::new() },
+            error,
+            recovered,
+            reason: record.reason,
+        }
+    }
+
+    fn instant(&self, since_start: u64) -> String {
+        let at = Timestamp(self.begun_at + i128::from(since_start) * 1000);
+        match serde_json::to_value(at) {
+            Ok(serde_json::Value::String(text)) => text,
+            Ok(_) | Err(_) => String::new(),
+        }
+    }
+}
+
+/// The dotted name of what a step calls.
+fn called(step: &Step) -> Option<String> {
+    let StepKind::Call(call) = &step.kind else { return None };
+    Some(match &call.target {
+        Target::Tool(signature) => signature.path(),
+        Target::Plan(_, name) => name.to_string(),
+    })
+}

@@ -1,0 +1,324 @@
+//! Settling: what a statement's end means for those that wait for it.
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Program;
+use super::dispatcher::{Dispatcher, NodeRef};
+use super::event::EventKind;
+use super::failure::StepError;
+use super::frame::{Flags, Frame, FrameId, Owner, Role};
+use crate::eval::EvalError;
+use crate::graph::{Edge, Vertex};
+use crate::protocol::StepState;
+use crate::sema::{BlockId, NodeKind};
+use crate::value::Value;
+
+/// The end of a node.
+pub(super) enum End {
+    /// It has a value, or needs none.
+    Completed(Value),
+    /// Its guard was false: readers see null.
+    GuardFalse,
+    /// Something it reads gave nothing.
+    Upstream,
+    /// A `reply` or `yield` above it ended the block.
+    Replied,
+    Failed(Arc<StepError>),
+    Cancelled,
+}
+
+impl Dispatcher<'_> {
+    /// Makes a frame; its nodes start with [`Self::start_frame`].
+    pub(super) fn open_frame(
+        &mut self,
+        scope: usize,
+        block: BlockId,
+        outer: Option<FrameId>,
+        owner: Option<Owner>,
+        path: Arc<str>,
+    ) -> FrameId {
+        let program = self.scopes[scope].program.clone();
+        let slots = program.plan.block(block).slots;
+        let graph = &program.graph.blocks[block.0 as usize];
+        let id = self.frames.len();
+        self.frames.push(Frame::new(scope, block, slots, graph, outer, owner, path));
+        if let Some(owner) = owner {
+            self.record(owner.frame, owner.node).details_mut().frames.push(id);
+        }
+        id
+    }
+
+    /// Hands out what waits for nothing.
+    pub(super) fn start_frame(&mut self, frame: FrameId) {
+        let program = self.program(frame);
+        self.advance(&program, frame);
+        let count = self.frames[frame].nodes.len();
+        for node in 0..u32::try_from(count).unwrap_or(u32::MAX) {
+            let state = self.frames[frame].nodes[node as usize];
+            if state.guard_waits == 0 {
+                self.decide_guard(&program, (frame, node));
+            }
+        }
+        if self.frames[frame].unsettled == 0 {
+            self.report_end(frame);
+        }
+    }
+
+    /// Settles a node and tells those that wait for it.
+    pub(super) fn settle(&mut self, (frame, node): NodeRef, end: End) {
+        let program = self.program(frame);
+        let is_join = node as usize >= self.graph(&program, frame).nodes;
+        let entry = self.frames[frame].node(node);
+        if entry.state.is_settled() {
+            return;
+        }
+        let (state, available, reason) = match &end {
+            End::Completed(_) => (StepState::Completed, true, None),
+            End::GuardFalse => (StepState::Skipped, true, Some("guard")),
+            End::Upstream => (StepState::Skipped, false, Some("upstream")),
+            End::Replied => (StepState::Skipped, false, Some("replied")),
+            End::Failed(error) => (settled_state(error), false, None),
+            End::Cancelled => (StepState::Cancelled, false, None),
+        };
+        entry.state = state;
+        entry.flags.set(Flags::DECIDED);
+        if available {
+            entry.flags.set(Flags::AVAILABLE);
+        }
+        if !is_join {
+            self.close_node(&program, (frame, node), end, reason);
+        }
+        let graph = self.graph(&program, frame);
+        for (reader, edge) in graph.readers(node) {
+            self.release(&program, (frame, reader), edge, available);
+        }
+        if !is_join {
+            self.advance(&program, frame);
+            if self.frames[frame].unsettled == 0 {
+                self.report_end(frame);
+            }
+        }
+    }
+
+    /// Keeps what a statement came to, and tells of steps.
+    fn close_node(&mut self, program: &Program, at: NodeRef, end: End, reason: Option<&'static str>) {
+        let (frame, node) = at;
+        self.frames[frame].unsettled -= 1;
+        let slot = self.node(program, at).slot;
+        let mut failure = None;
+        match end {
+            End::Completed(value) => {
+                if let Some(place) = slot.and_then(|slot| self.frames[frame].slots.get_mut(slot as usize)) {
+                    *place = value;
+                }
+            }
+            End::Failed(error) => failure = Some(error),
+            End::GuardFalse | End::Upstream | End::Replied | End::Cancelled => {}
+        }
+        if self.node(program, at).step().is_none() {
+            return;
+        }
+        self.leaves.remove(&at);
+        self.queued.remove(&at);
+        let now = self.elapsed();
+        let record = self.record(frame, node);
+        record.duration = record.started.map_or(0, |started| now - started);
+        record.reason = reason;
+        if let Some(failure) = &failure {
+            record.details_mut().error = Some(failure.clone());
+        }
+        let (attempts, duration, recovered) = (record.attempts, record.duration, record.recovered);
+        let path = self.path(program, at);
+        let state = self.state_of(at);
+        self.emit(EventKind::StepSettled {
+            path: &path,
+            state,
+            attempts,
+            duration: Duration::from_micros(duration),
+            recovered,
+            reason,
+            error: failure.as_deref(),
+        });
+    }
+
+    /// One of the edges that a node waits for is there.
+    fn release(&mut self, program: &Program, at: NodeRef, edge: Edge, available: bool) {
+        let (frame, node) = at;
+        let entry = self.frames[frame].node(node);
+        if entry.state.is_settled() {
+            return;
+        }
+        let guard = edge.decides_guard();
+        if !available && edge.needs_success() {
+            entry.flags.set(if guard { Flags::GUARD_UPSTREAM } else { Flags::UPSTREAM });
+        }
+        if guard {
+            entry.guard_waits -= 1;
+            if entry.guard_waits == 0 {
+                self.decide_guard(program, at);
+            }
+            return;
+        }
+        entry.rest_waits -= 1;
+        if entry.flags.has(Flags::GUARD_HOLDS) {
+            self.offer(program, at);
+        }
+    }
+
+    /// The conditions around a node are known: skip it, or wait for the rest.
+    fn decide_guard(&mut self, program: &Program, at: NodeRef) {
+        let (frame, node) = at;
+        if node as usize >= self.graph(program, frame).nodes {
+            self.frames[frame].node(node).flags.set(Flags::GUARD_HOLDS);
+            self.offer(program, at);
+            return;
+        }
+        let statement = self.node(program, at);
+        let mut holds = true;
+        let mut failed = false;
+        for atom in &statement.guard {
+            let condition = self.frames[frame].nodes[atom.condition.0 as usize];
+            match condition.state {
+                StepState::Completed => holds &= condition.flags.has(Flags::TRUE) != atom.negated,
+                StepState::Failed => failed = true,
+                // A condition under a guard of its own that was false: neither branch is taken.
+                _ => holds = false,
+            }
+        }
+        let returns = matches!(statement.kind, NodeKind::Reply(_) | NodeKind::Yield(_)) && !statement.guard.is_empty();
+        let in_repeat = self.frames[frame].owner.is_some_and(|owner| owner.role == Role::Round);
+        let entry = self.frames[frame].node(node);
+        if failed {
+            entry.flags.set(Flags::GUARD_FAILED);
+        }
+        if holds || failed {
+            entry.flags.set(Flags::GUARD_HOLDS);
+        }
+        if holds && !failed && returns && !in_repeat && !entry.flags.has(Flags::GUARD_UPSTREAM) {
+            entry.flags.set(Flags::DECIDED);
+            self.return_early(frame, node);
+            self.advance(program, frame);
+        }
+        self.offer(program, at);
+    }
+
+    /// Puts a node into the ready set as soon as it can run, or cannot run any more.
+    pub(super) fn offer(&mut self, program: &Program, at: NodeRef) {
+        let (frame, node) = at;
+        let entry = self.frames[frame].nodes[node as usize];
+        if entry.flags.has(Flags::READY) || entry.state != StepState::Pending {
+            return;
+        }
+        let is_node = (node as usize) < self.graph(program, frame).nodes;
+        let ended = !entry.flags.has(Flags::GUARD_HOLDS)
+            || entry.flags.has(Flags::GUARD_UPSTREAM)
+            || entry.flags.has(Flags::GUARD_FAILED)
+            || (entry.flags.has(Flags::UPSTREAM) && is_node);
+        if !ended {
+            if entry.rest_waits > 0 {
+                return;
+            }
+            match self.graph(program, frame).vertex(node) {
+                Vertex::Everything if self.frames[frame].settled < node => {
+                    self.frames[frame].barred.insert(node);
+                    return;
+                }
+                Vertex::Decisions if self.frames[frame].decided < node => {
+                    self.frames[frame].undecided.insert(node);
+                    return;
+                }
+                Vertex::Free | Vertex::Decisions | Vertex::Everything | Vertex::Join => {}
+            }
+        }
+        self.frames[frame].node(node).flags.set(Flags::READY);
+        self.ready.push(Reverse(at));
+    }
+
+    /// Moves the marks below which everything has settled, or been decided, and lets through what waited for them.
+    pub(super) fn advance(&mut self, program: &Program, frame: FrameId) {
+        let count = u32::try_from(self.graph(program, frame).nodes).unwrap_or(u32::MAX);
+        let block = self.block(program, frame);
+        let state = &mut self.frames[frame];
+        while state.settled < count && state.nodes[state.settled as usize].state.is_settled() {
+            state.settled += 1;
+        }
+        while state.decided < count {
+            let node = &block.nodes[state.decided as usize];
+            if node.decides() && !state.nodes[state.decided as usize].flags.has(Flags::DECIDED) {
+                break;
+            }
+            state.decided += 1;
+        }
+        while let Some(node) = self.frames[frame].unbarred() {
+            self.offer(program, (frame, node));
+        }
+    }
+
+    /// A guarded `reply` or `yield` was taken: all below it is skipped.
+    fn return_early(&mut self, frame: FrameId, from: u32) {
+        let program = self.program(frame);
+        self.frames[frame].returned = Some(from);
+        let count = u32::try_from(self.graph(&program, frame).nodes).unwrap_or(u32::MAX);
+        for node in from + 1..count {
+            self.withdraw((frame, node), true);
+        }
+    }
+
+    /// A condition came out.
+    pub(super) fn condition_decided(&mut self, at: NodeRef, outcome: Result<bool, EvalError>) {
+        let (frame, node) = at;
+        match outcome {
+            Ok(truth) => {
+                if truth {
+                    self.frames[frame].node(node).flags.set(Flags::TRUE);
+                }
+                self.settle(at, End::Completed(Value::Bool(truth)));
+            }
+            Err(error) => {
+                self.frames[frame].condition_errors.insert(node, error);
+                // Its readers fail with it; nothing else is wrong with the run.
+                self.settle_condition_failed(at);
+            }
+        }
+    }
+
+    fn settle_condition_failed(&mut self, at: NodeRef) {
+        let (frame, node) = at;
+        let program = self.program(frame);
+        let entry = self.frames[frame].node(node);
+        entry.state = StepState::Failed;
+        entry.flags.set(Flags::DECIDED);
+        self.frames[frame].unsettled -= 1;
+        let graph = self.graph(&program, frame);
+        for (reader, edge) in graph.readers(node) {
+            self.release(&program, (frame, reader), edge, true);
+        }
+        self.advance(&program, frame);
+        if self.frames[frame].unsettled == 0 {
+            self.report_end(frame);
+        }
+    }
+
+    /// The error of the condition that kept a node's guard from being decided.
+    pub(super) fn guard_error(&self, program: &Program, at: NodeRef) -> Option<EvalError> {
+        let errors = &self.frames[at.0].condition_errors;
+        self.node(program, at).guard.iter().find_map(|atom| errors.get(&atom.condition.0)).cloned()
+    }
+
+    /// Everything in the frame has settled.
+    fn report_end(&mut self, frame: FrameId) {
+        if !std::mem::replace(&mut self.frames[frame].reported, true) {
+            self.ended.push(frame);
+        }
+    }
+
+    pub(super) fn record(&mut self, frame: FrameId, node: u32) -> &mut super::frame::Record {
+        &mut self.frames[frame].records[node as usize]
+    }
+}
+
+fn settled_state(error: &StepError) -> StepState {
+    if error.class == crate::types::ErrorClass::UnknownOutcome { StepState::Unknown } else { StepState::Failed }
+}

@@ -1,0 +1,360 @@
+//! Ready nodes: evaluating what is pure, starting what calls.
+
+use std::sync::Arc;
+
+use super::Program;
+use super::compound::Compound;
+use super::dispatcher::{Dispatcher, NodeRef, Timer};
+use super::failure::StepError;
+use super::frame::{Flags, FrameId, Owner, Role};
+use super::settle::End;
+use crate::eval::EvalError;
+use crate::protocol::StepState;
+use crate::sema::{BlockId, Call, Failing, NodeKind, Step, StepKind, Target};
+use crate::types::{Budget, ErrorClass, Transient, Validation, check_value, without_absent};
+use crate::value::Value;
+
+impl Dispatcher<'_> {
+    /// Runs or skips a node of the ready set.
+    pub(super) fn process(&mut self, frame: FrameId, node: u32) {
+        let at = (frame, node);
+        let entry = self.frames[frame].nodes[node as usize];
+        if entry.state != StepState::Pending {
+            return;
+        }
+        let program = self.program(frame);
+        if node as usize >= self.graph(&program, frame).nodes {
+            let end = if entry.flags.has(Flags::UPSTREAM) { End::Upstream } else { End::Completed(Value::Null) };
+            return self.settle(at, end);
+        }
+        if entry.flags.has(Flags::GUARD_UPSTREAM) {
+            return self.settle(at, End::Upstream);
+        }
+        if !entry.flags.has(Flags::GUARD_HOLDS) {
+            return self.settle(at, End::GuardFalse);
+        }
+        if entry.flags.has(Flags::GUARD_FAILED) {
+            let error = self.guard_error(&program, at);
+            return error.into_iter().for_each(|error| self.expression_failed(&program, at, &error));
+        }
+        if entry.flags.has(Flags::UPSTREAM) {
+            return self.settle(at, End::Upstream);
+        }
+        self.run_node(&program, at);
+    }
+
+    fn run_node(&mut self, program: &Arc<Program>, at: NodeRef) {
+        let frame = at.0;
+        match &self.node(program, at).kind {
+            NodeKind::Condition(code) => {
+                let outcome = self.evaluate(frame, code).and_then(|value| truth(&value, code.span));
+                self.condition_decided(at, outcome);
+            }
+            NodeKind::Let(code) => {
+                match self.evaluate(frame, code).and_then(|value| checked(value, &code.ty, code.span)) {
+                    Ok(value) => self.settle(at, End::Completed(value)),
+                    Err(error) => {
+                        // The error belongs to whoever reads the value.
+                        if let Some(slot) = self.node(program, at).slot {
+                            self.frames[frame].let_errors.insert(slot, error);
+                        }
+                        self.settle(at, End::Completed(Value::Null));
+                    }
+                }
+            }
+            NodeKind::Step(step) => self.start_step(program, at, step),
+            NodeKind::Ensure { condition, message } => {
+                match self.evaluate(frame, condition).and_then(|value| truth(&value, condition.span)) {
+                    Ok(true) => self.settle(at, End::Completed(Value::Null)),
+                    Ok(false) => {
+                        let message =
+                            self.evaluate(frame, message).map_or_else(|error| error.to_string(), |text| plain(&text));
+                        self.end_by_statement(at, ErrorClass::Validation(Validation::Ensure), message);
+                    }
+                    Err(error) => self.expression_failed(program, at, &error),
+                }
+            }
+            NodeKind::Fail(failing) => self.fail_statement(at, failing),
+            NodeKind::Reply(code) | NodeKind::Yield(code) => match self.evaluate(frame, code) {
+                Ok(value) => {
+                    self.frames[frame].values.push(value);
+                    self.settle(at, End::Completed(Value::Null));
+                }
+                Err(error) => self.expression_failed(program, at, &error),
+            },
+            NodeKind::Next(code) => match self.evaluate(frame, code) {
+                Ok(value) => {
+                    self.frames[frame].next = Some(value);
+                    self.settle(at, End::Completed(Value::Null));
+                }
+                Err(error) => self.expression_failed(program, at, &error),
+            },
+            NodeKind::NotYet(_) => self.settle(at, End::Completed(Value::Null)),
+        }
+    }
+
+    fn fail_statement(&mut self, at: NodeRef, failing: &Failing) {
+        let message = failing.message.as_ref().map(|message| self.evaluate(at.0, message));
+        let message = match message {
+            Some(Ok(text)) => plain(&text),
+            Some(Err(error)) => error.to_string(),
+            None => format!("the plan failed with {}", failing.class),
+        };
+        self.end_by_statement(at, failing.class.clone(), message);
+    }
+
+    /// A taken `fail`, or an `ensure` that does not hold, ends its block whatever the policy says.
+    fn end_by_statement(&mut self, at: NodeRef, class: ErrorClass, message: String) {
+        let path = self.frames[at.0].path.clone();
+        let error = Arc::new(StepError::new(class, message, &path));
+        self.settle(at, End::Completed(Value::Null));
+        self.frame_failure(at.0, error, true);
+    }
+
+    /// An expression without a value: a step fails by it, any other statement fails its block.
+    pub(super) fn expression_failed(&mut self, program: &Program, at: NodeRef, error: &EvalError) {
+        let path = self.path(program, at);
+        let error = Arc::new(StepError::expression(error, &path));
+        if self.node(program, at).step().is_some() {
+            self.step_failed(at, error);
+        } else {
+            self.settle(at, End::Completed(Value::Null));
+            self.frame_failure(at.0, error, true);
+        }
+    }
+
+    fn start_step(&mut self, program: &Arc<Program>, at: NodeRef, step: &Step) {
+        if matches!(&step.kind, StepKind::Call(Call { target: Target::Tool(_), .. })) {
+            return self.start_call(program, at);
+        }
+        if let Err(error) = self.mark_started(at) {
+            return self.expression_failed(program, at, &error);
+        }
+        match &step.kind {
+            StepKind::Call(call) => {
+                if let Target::Plan(index, _) = &call.target {
+                    self.call_plan(program, at, call, *index);
+                }
+            }
+            StepKind::Do(body) => drop(self.open_body(program, at, *body, Role::Body, |path| path)),
+            StepKind::Each(each) => self.start_each(program, at, each),
+            StepKind::Repeat(repeat) => self.start_repeat(program, at, repeat),
+            StepKind::Race(branches) => self.start_race(program, at, branches),
+            StepKind::Match { subject, arms } => {
+                let value = match self.evaluate(at.0, subject) {
+                    Ok(value) => value,
+                    Err(error) => return self.expression_failed(program, at, &error),
+                };
+                if let Some((_, body)) = arms.iter().find(|(pattern, _)| pattern.matches(&value)) {
+                    self.open_body(program, at, *body, Role::Body, |path| path);
+                } else {
+                    let message = format!("no arm matches {}", value.preview(80));
+                    self.expression_failed(program, at, &EvalError::plain(message, subject.span));
+                }
+            }
+            StepKind::NotYet(what) => {
+                let path = self.path(program, at);
+                let error = StepError::new(ErrorClass::Internal, format!("{what} cannot run yet"), &path);
+                self.step_failed(at, Arc::new(error));
+            }
+        }
+    }
+
+    /// Notes the start of a step, and sets the timer of its `within`.
+    pub(super) fn mark_started(&mut self, at: NodeRef) -> Result<(), EvalError> {
+        let now = self.elapsed();
+        self.frames[at.0].node(at.1).state = StepState::Running;
+        let record = self.record(at.0, at.1);
+        if record.started.is_some() {
+            return Ok(());
+        }
+        record.started = Some(now);
+        let program = self.program(at.0);
+        let Some(step) = self.node(&program, at).step() else { return Ok(()) };
+        if let Some(within) = &step.within
+            && let Value::Duration(nanos) = self.evaluate(at.0, within)?
+        {
+            let number = self.number();
+            let wait = std::time::Duration::from_nanos(u64::try_from(nanos).unwrap_or(0));
+            self.after(wait, Timer::Within(at, number));
+        }
+        let tool = match &step.kind {
+            StepKind::Call(Call { target: Target::Tool(_), .. }) => return Ok(()),
+            StepKind::Call(Call { target: Target::Plan(_, name), .. }) => name.clone(),
+            StepKind::Do(_)
+            | StepKind::Each(_)
+            | StepKind::Repeat(_)
+            | StepKind::Race(_)
+            | StepKind::Match { .. }
+            | StepKind::NotYet(_) => "".into(),
+        };
+        self.compounds.insert(at, Compound::Body);
+        let path = self.path(&program, at);
+        self.emit(super::event::EventKind::StepRunning { path: &path, tool: &tool, attempt: 1 });
+        Ok(())
+    }
+
+    /// `within` has passed: the step fails, whatever it was doing.
+    pub(super) fn within_is_over(&mut self, at: NodeRef, _number: u64) {
+        if !matches!(self.state_of(at), StepState::Running | StepState::Waiting) {
+            return;
+        }
+        let program = self.program(at.0);
+        let Some(step) = self.node(&program, at).step() else { return };
+        let path = self.path(&program, at);
+        let polls = step.until.is_some();
+        let class =
+            if polls { ErrorClass::Validation(Validation::Until) } else { ErrorClass::Transient(Transient::Timeout) };
+        let message = if polls { "what `until` waits for did not come" } else { "the time of `within` is over" };
+        let mut error = StepError::new(class, message, &path);
+        if self.leaves.get(&at).is_some_and(super::attempt::Leaf::in_flight) && !step.effect.repeatable() {
+            let cause = Arc::new(error.clone());
+            error.class = ErrorClass::UnknownOutcome;
+            error.message = "whether this happened is not known: the time of `within` is over".into();
+            error.cause = Some(cause);
+            error.sent = crate::tools::Sent::Maybe;
+        }
+        self.drop_leaf(at);
+        let inner = self.live_frames(at);
+        self.compounds.remove(&at);
+        if inner.is_empty() {
+            return self.out_of_time(at, Arc::new(error));
+        }
+        self.compounds.insert(at, Compound::Ending(Arc::new(error)));
+        for frame in inner {
+            self.end_frame(frame, &super::frame::Ending::Cancelled);
+        }
+    }
+
+    /// The time of a step is over and nothing works for it any more. An arm may still catch that; one that was already
+    /// at work when the time ended has failed with it.
+    pub(super) fn out_of_time(&mut self, at: NodeRef, error: Arc<StepError>) {
+        let recovering = self.record(at.0, at.1).details().is_some_and(|details| details.error.is_some());
+        if recovering {
+            self.step_failed_for_good(at, error);
+        } else {
+            self.step_failed(at, error);
+        }
+    }
+
+    /// A step failed: take the first arm that catches it, or let it be the step's end.
+    pub(super) fn step_failed(&mut self, at: NodeRef, error: Arc<StepError>) {
+        let program = self.program(at.0);
+        let Some(step) = self.node(&program, at).step() else { return };
+        let catches = |patterns: &[crate::types::ErrorPattern]| {
+            if patterns.is_empty() {
+                return !matches!(error.class, ErrorClass::UnknownOutcome | ErrorClass::Internal);
+            }
+            patterns.iter().any(|pattern| pattern.matches(&error.class))
+        };
+        let arm = step.recover.iter().find(|arm| catches(&arm.patterns)).filter(|_| error.is_value());
+        let ending = self.frames[at.0].ending.is_some();
+        let Some(arm) = arm.filter(|_| !ending) else {
+            return self.step_failed_for_good(at, error);
+        };
+        // An expression in a clause may have failed before the step began; recovering is its beginning then.
+        let now = self.elapsed();
+        self.record(at.0, at.1).started.get_or_insert(now);
+        self.drop_leaf(at);
+        self.frames[at.0].node(at.1).state = StepState::Running;
+        self.compounds.insert(at, Compound::Body);
+        self.record(at.0, at.1).details_mut().error = Some(error.clone());
+        let frame = self.make_body(&program, at, arm.body, Role::Recover, |path| path);
+        if let Some(slot) = self.frames[frame].slots.first_mut() {
+            *slot = error.to_value();
+        }
+        self.start_frame(frame);
+    }
+
+    /// Opens and starts the body of a step.
+    pub(super) fn open_body(
+        &mut self,
+        program: &Program,
+        at: NodeRef,
+        body: BlockId,
+        role: Role,
+        path: impl FnOnce(Arc<str>) -> Arc<str>,
+    ) -> FrameId {
+        let frame = self.make_body(program, at, body, role, path);
+        self.start_frame(frame);
+        frame
+    }
+
+    /// Opens the body of a step; the caller fills in its first slots and starts it.
+    pub(super) fn make_body(
+        &mut self,
+        program: &Program,
+        at: NodeRef,
+        body: BlockId,
+        role: Role,
+        path: impl FnOnce(Arc<str>) -> Arc<str>,
+    ) -> FrameId {
+        let own = path(self.path(program, at));
+        let path = match &program.plan.block(body).label {
+            Some(label) => format!("{own}.{label}").into(),
+            None => own,
+        };
+        let owner = Owner { frame: at.0, node: at.1, role };
+        let scope = self.frames[at.0].scope;
+        self.open_frame(scope, body, Some(at.0), Some(owner), path)
+    }
+
+    /// Counts steps that are created while the run goes on; true where there may be no more.
+    pub(super) fn too_many_steps(&mut self, program: &Program, body: BlockId, scope: usize) -> bool {
+        let steps = program.plan.block(body).nodes.iter().filter(|node| node.step().is_some()).count();
+        self.steps_created += steps as u64;
+        let limit = self.scopes[scope].policy.max_steps;
+        if self.steps_created <= limit {
+            return false;
+        }
+        let message = format!("more than {limit} steps were created; `policy {{ max_steps: … }}` sets the limit");
+        self.fatal(ErrorClass::Budget(Budget::Calls), &message);
+        true
+    }
+
+    /// The reply has the type that the plan promises.
+    pub(super) fn check_reply(&mut self) {
+        let program = self.program(0);
+        let root = &self.frames[0];
+        if root.ending.is_some() {
+            return;
+        }
+        let Some(reply) = root.values.last() else { return };
+        if let Err(mismatch) = check_value(reply, &program.plan.returns) {
+            let message = format!("the reply does not have the promised type: {mismatch}");
+            let error = StepError::new(ErrorClass::Validation(Validation::Expression), message, &"".into());
+            self.frames[0].ending = Some(super::frame::Ending::Failed(Arc::new(error)));
+            return;
+        }
+        let told = without_absent(reply, &program.plan.returns);
+        if let Some(reply) = self.frames[0].values.last_mut() {
+            *reply = told;
+        }
+    }
+}
+
+/// A condition's value as a decision.
+fn truth(value: &Value, span: crate::source::Span) -> Result<bool, EvalError> {
+    match value {
+        Value::Bool(truth) => Ok(*truth),
+        other => {
+            Err(EvalError::plain(format!("a condition came out as {}, which is no bool", other.preview(80)), span))
+        }
+    }
+}
+
+/// A value that may have come from `any`, held against the type that its place has.
+pub(super) fn checked(value: Value, ty: &crate::types::Type, span: crate::source::Span) -> Result<Value, EvalError> {
+    match check_value(&value, ty) {
+        Ok(()) => Ok(value),
+        Err(mismatch) => Err(EvalError::plain(mismatch.to_string(), span)),
+    }
+}
+
+/// Text without quotes.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.to_string(),
+        other => other.preview(80),
+    }
+}

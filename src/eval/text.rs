@@ -1,0 +1,112 @@
+//! One expression from its text, over values that are only known at run time.
+
+use std::fmt;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use super::{Environment, EvalError, evaluate};
+use crate::builtins::FailureKind;
+use crate::diag::Diagnostic;
+use crate::protocol::StepState;
+use crate::sema::expr::Checker;
+use crate::sema::{Atom, Binding, Lookup, NameKind, Place, Scope};
+use crate::source::{SourceFile, Span};
+use crate::syntax;
+use crate::types::Type;
+use crate::value::Value;
+
+/// Why a text has no value.
+#[derive(Debug)]
+pub struct TextError {
+    /// What happened, in one sentence.
+    pub message: String,
+    /// What a check finds in the text: the explanation.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// The value of an expression as text, where `bindings` are the names that it may read.
+///
+/// What a check finds does not stop an expression whose evaluation succeeds: the bindings are data, whose types nobody
+/// has declared.
+///
+/// # Errors
+/// Text that is no expression, and every failure of its evaluation.
+pub fn eval_text(text: &str, bindings: &IndexMap<String, Value>) -> Result<Value, TextError> {
+    let source = SourceFile::new("expression", text);
+    let (tree, mut diagnostics) = syntax::parse_expression(&source);
+    if let Some(error) = diagnostics.iter().find(|diagnostic| diagnostic.is_error()) {
+        let position = source.position(error.span.start);
+        let message = format!("{} at line {}, column {}", error.message, position.line, position.column);
+        return Err(TextError { message, diagnostics });
+    }
+    let names = Names { bindings };
+    let code = Checker::new(&names, &mut diagnostics).check(&tree);
+    evaluate(&code, &names).map_err(|error| TextError { message: told(&error, &diagnostics), diagnostics })
+}
+
+/// The failure, with the finding at the same place where there is one.
+fn told(error: &EvalError, diagnostics: &[Diagnostic]) -> String {
+    let within = |span: Span| span.start >= error.span.start && span.end <= error.span.end;
+    match diagnostics.iter().find(|diagnostic| diagnostic.is_error() && within(diagnostic.span)) {
+        Some(finding) => match &finding.help {
+            Some(help) => format!("{}: {}; {help}", error.message, finding.message),
+            None => format!("{}: {}", error.message, finding.message),
+        },
+        None => error.message.to_string(),
+    }
+}
+
+/// Bindings as names and as values.
+struct Names<'a> {
+    bindings: &'a IndexMap<String, Value>,
+}
+
+impl Scope for Names<'_> {
+    fn lookup(&self, name: &str) -> Lookup {
+        let Some(slot) = self.bindings.get_index_of(name).and_then(|slot| u32::try_from(slot).ok()) else {
+            return Lookup::Missing;
+        };
+        Lookup::Found(Binding {
+            kind: NameKind::Parameter,
+            place: Place { up: 0, slot },
+            ty: Type::Any,
+            guard: Arc::from([]),
+            span: Span::default(),
+            branches: Arc::from([]),
+        })
+    }
+
+    fn visible(&self) -> Vec<Arc<str>> {
+        self.bindings.keys().map(|name| Arc::from(name.as_str())).collect()
+    }
+
+    fn facts(&self) -> &[Atom] {
+        &[]
+    }
+}
+
+impl Environment for Names<'_> {
+    fn value(&self, place: Place) -> Result<Value, EvalError> {
+        let found = usize::try_from(place.slot).ok().and_then(|slot| self.bindings.get_index(slot));
+        found
+            .map(|(_, value)| value.clone())
+            .ok_or_else(|| EvalError::new(FailureKind::Unknown, "undeclared reference", Span::default()))
+    }
+
+    fn state(&self, _: Place) -> StepState {
+        StepState::Completed
+    }
+
+    fn winner(&self, _: Place) -> Option<Arc<str>> {
+        None
+    }
+}
+
+impl fmt::Display for TextError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for TextError {}

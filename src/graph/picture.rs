@@ -1,0 +1,164 @@
+//! From the graph of a plan to what is drawn of it: statements that people wrote, and why they wait for each other.
+
+use petgraph::visit::EdgeRef;
+
+use super::draw::{Drawing, DrawnEdge, DrawnNode, EdgeKind, NodeKind as Shape};
+use super::{Edge, Graph, Vertex};
+use crate::sema::{Block, BlockId, Call, Node, NodeKind, Plan, Step, StepKind, Target};
+
+/// The drawing of a plan: its own statements and those of its blocks. Called plans are single boxes.
+#[must_use]
+pub fn drawing(plan: &Plan, graph: &Graph) -> Drawing {
+    let mut drawing = Drawing { plan: plan.name.to_string(), ..Drawing::default() };
+    let numbers = numbers(plan);
+    // Blocks with the path before their steps, in source order.
+    let mut open = vec![(BlockId(0), String::new())];
+    while let Some((id, path)) = open.pop() {
+        let block = Placed { block: plan.block(id), path, first: numbers[id.0 as usize] };
+        for (index, node) in block.nodes().iter().enumerate() {
+            draw_node(&block, index, node, &mut drawing);
+        }
+        draw_edges(&block, &graph.blocks[id.0 as usize], &mut drawing);
+        let mut inner = Vec::new();
+        for (index, node) in block.nodes().iter().enumerate() {
+            let own = block.name(index);
+            node.inner(&mut |id| {
+                let label = plan.block(id).label.as_ref();
+                inner.push((id, label.map_or_else(|| own.clone(), |label| format!("{own}.{label}"))));
+            });
+        }
+        open.extend(inner.into_iter().rev());
+    }
+    drawing
+}
+
+/// A block where it stands.
+struct Placed<'a> {
+    block: &'a Block,
+    /// What stands before the names of its statements.
+    path: String,
+    /// The number of its first statement in the plan.
+    first: usize,
+}
+
+impl<'a> Placed<'a> {
+    fn nodes(&self) -> &'a [Node] {
+        &self.block.nodes
+    }
+
+    /// The path of a statement. Those without a name have a number: arms of one step share their path.
+    fn name(&self, index: usize) -> String {
+        let own = match &self.block.nodes[index].name {
+            Some(name) => name.to_string(),
+            None => format!("#{}", self.first + index),
+        };
+        if self.path.is_empty() { own } else { format!("{}.{own}", self.path) }
+    }
+}
+
+/// How many statements stand in the blocks before each.
+fn numbers(plan: &Plan) -> Vec<usize> {
+    let counts = plan.blocks.iter().map(|block| block.nodes.len());
+    let count = |before: &mut usize, count| {
+        let first = *before;
+        *before += count;
+        Some(first)
+    };
+    counts.scan(0, count).collect()
+}
+
+fn draw_node(block: &Placed<'_>, index: usize, node: &Node, drawing: &mut Drawing) {
+    let id = block.name(index);
+    let (kind, label) = match &node.kind {
+        NodeKind::Condition(_) => return,
+        NodeKind::Step(step) => (shape(step), label(&id, step)),
+        NodeKind::Let(_) => (Shape::Let, id.clone()),
+        NodeKind::Ensure { .. } => (Shape::Ensure, "ensure".to_owned()),
+        NodeKind::Fail(failing) => (Shape::Fail, format!("fail {}", failing.class)),
+        NodeKind::Reply(_) => (Shape::Reply, "reply".to_owned()),
+        NodeKind::Yield(_) => (Shape::Yield, "yield".to_owned()),
+        NodeKind::Next(_) => (Shape::Yield, "next".to_owned()),
+        NodeKind::NotYet(what) => (Shape::Task, what.trim_matches('`').to_owned()),
+    };
+    let group = (!block.path.is_empty()).then(|| block.path.clone());
+    drawing.nodes.push(DrawnNode { id, label, kind, group });
+}
+
+fn draw_edges(block: &Placed<'_>, graph: &super::BlockGraph, drawing: &mut Drawing) {
+    for target in 0..graph.nodes {
+        if matches!(block.nodes()[target].kind, NodeKind::Condition(_)) {
+            continue;
+        }
+        let mut drawn = Vec::new();
+        // Joins and conditions are not drawn: what stands above them is what is waited for.
+        let mut above = vec![(target, None)];
+        while let Some((vertex, through)) = above.pop() {
+            let edges =
+                graph.dag.edges_directed(petgraph::graph::NodeIndex::new(vertex), petgraph::Direction::Incoming);
+            for edge in edges {
+                let source = edge.source().index();
+                let kind = through.unwrap_or_else(|| kind(*edge.weight()));
+                let hidden = source >= graph.nodes || matches!(block.nodes()[source].kind, NodeKind::Condition(_));
+                if hidden {
+                    above.push((source, Some(kind)));
+                } else if !drawn.contains(&(source, kind)) {
+                    drawn.push((source, kind));
+                }
+            }
+        }
+        if graph.vertex(super::narrow(target)) == Vertex::Decisions {
+            // It waits for every decision above; the nearest stands for them all.
+            let decision = (0..target).rev().find(|index| block.nodes()[*index].decides());
+            drawn.extend(decision.map(|source| (source, EdgeKind::Order)).filter(|edge| !drawn.contains(edge)));
+        }
+        if drawn.is_empty() && graph.vertex(super::narrow(target)) == Vertex::Everything {
+            drawn.extend(ends_above(block.block, graph, target).map(|source| (source, EdgeKind::Order)));
+        }
+        drawn.sort_unstable_by_key(|(source, kind)| (*source, *kind as u8));
+        for (source, kind) in drawn {
+            drawing.edges.push(DrawnEdge { from: block.name(source), to: block.name(target), kind });
+        }
+    }
+}
+
+/// What stands above a statement that waits for everything, and is waited for by nothing in between.
+fn ends_above<'a>(block: &'a Block, graph: &'a super::BlockGraph, target: usize) -> impl Iterator<Item = usize> + 'a {
+    (0..target).filter(move |index| {
+        let drawn = !matches!(block.nodes[*index].kind, NodeKind::Condition(_) | NodeKind::Let(_));
+        drawn && graph.readers(super::narrow(*index)).all(|(reader, _)| reader as usize >= target)
+    })
+}
+
+const fn kind(edge: Edge) -> EdgeKind {
+    match edge {
+        Edge::Data | Edge::State => EdgeKind::Data,
+        Edge::Guard => EdgeKind::Guard,
+        Edge::After => EdgeKind::After,
+        Edge::Effect | Edge::Settle => EdgeKind::Order,
+        Edge::Listener => EdgeKind::Listener,
+    }
+}
+
+fn shape(step: &Step) -> Shape {
+    match &step.kind {
+        StepKind::Call(_) => Shape::Step,
+        StepKind::Do(_) | StepKind::Each(_) | StepKind::Repeat(_) | StepKind::Race(_) | StepKind::Match { .. } => {
+            Shape::Block
+        }
+        StepKind::NotYet(_) => Shape::Wait,
+    }
+}
+
+fn label(path: &str, step: &Step) -> String {
+    let what = match &step.kind {
+        StepKind::Call(Call { target: Target::Tool(signature), .. }) => signature.path(),
+        StepKind::Call(Call { target: Target::Plan(_, name), .. }) => name.to_string(),
+        StepKind::Do(_) => "do".to_owned(),
+        StepKind::Each(_) => "each".to_owned(),
+        StepKind::Repeat(_) => "repeat".to_owned(),
+        StepKind::Race(_) => "race".to_owned(),
+        StepKind::Match { .. } => "match".to_owned(),
+        StepKind::NotYet(what) => what.trim_matches('`').to_owned(),
+    };
+    format!("{path}\n{what}")
+}

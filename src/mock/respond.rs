@@ -1,0 +1,250 @@
+//! One call and its answer: checked arguments, configured failures, the tool's cases.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde_json::{Map, Value as Json, json};
+
+use super::calls::{Answer, Calls, Known, LoggedCall};
+use super::generate::generate;
+use super::script::{Case, Reaction, Script};
+use super::template::fill;
+use crate::diag::closest;
+use crate::host::Host;
+use crate::tools::app::App;
+use crate::types::{Signature, Validator, to_schema};
+use crate::value::timestamp_text;
+
+/// Everything that answers need, shared by all connections.
+pub(super) struct Responder {
+    tools: Vec<MockTool>,
+    /// Places in `tools` by name; the first app that has a name wins where no app is named.
+    names: HashMap<String, usize>,
+    seed: u64,
+    host: Arc<dyn Host>,
+    log: Option<PathBuf>,
+    calls: Mutex<Calls>,
+}
+
+struct MockTool {
+    app: Arc<str>,
+    signature: Arc<Signature>,
+    script: Script,
+    arguments: Option<Validator>,
+}
+
+/// A call as it came over the wire.
+pub(super) struct Call<'a> {
+    /// The app that the address names, if it names one.
+    pub app: Option<&'a str>,
+    pub tool: &'a str,
+    pub arguments: &'a Map<String, Json>,
+    /// The idempotency key.
+    pub key: Option<&'a str>,
+}
+
+impl Responder {
+    /// Reads the `mock:` sections of all tools.
+    ///
+    /// # Errors
+    /// The tools whose section cannot be understood.
+    pub fn new(apps: &[App], seed: u64, log: Option<PathBuf>, host: Arc<dyn Host>) -> Result<Self, String> {
+        let (mut tools, mut names) = (Vec::new(), HashMap::new());
+        for (app, tool) in apps.iter().flat_map(|app| app.tools.iter().map(move |tool| (app, tool))) {
+            let signature = tool.signature.clone();
+            let script = Script::read(tool.mock.as_ref());
+            let script =
+                script.map_err(|problem| format!("{}: mock of {}: {problem}", app.file.display(), signature.path()))?;
+            // A schema that cannot be compiled was reported when the app file was read.
+            let arguments = signature.input_schema.as_deref().and_then(|schema| Validator::new(schema).ok());
+            names.entry(signature.name.to_string()).or_insert(tools.len());
+            names.insert(format!("{}/{}", app.name, signature.name), tools.len());
+            tools.push(MockTool { app: app.name.clone(), signature, script, arguments });
+        }
+        Ok(Self { tools, names, seed, host, log, calls: Mutex::default() })
+    }
+
+    /// The state behind the answers.
+    pub fn calls(&self) -> MutexGuard<'_, Calls> {
+        // Nothing panics while it holds the lock, so the state behind a poisoned one is whole.
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether an app bears this name.
+    pub fn has_app(&self, name: &str) -> bool {
+        self.tools.iter().any(|tool| &*tool.app == name)
+    }
+
+    /// The answer to a call, and how long it is held back.
+    pub fn answer(&self, call: &Call<'_>) -> (Answer, Duration) {
+        let request =
+            || format!("{}/{} {}", call.app.unwrap_or_default(), call.tool, Json::Object(call.arguments.clone()));
+        if let Some(key) = call.key {
+            match self.calls().known(key, &request()) {
+                Known::New => {}
+                Known::Repeated(answer) => return (answer, Duration::ZERO),
+                Known::Misused => {
+                    return (refusal("key_reused", "this idempotency key belongs to another call"), Duration::ZERO);
+                }
+            }
+        }
+        let (answer, delay, attempt) = self.perform(call);
+        self.record(call, &answer, attempt);
+        // Whoever was turned away before anything happened may come again with the same key.
+        if let (Some(key), 200..=299) = (call.key, answer.status) {
+            self.calls().remember(key.to_owned(), request(), answer.clone());
+        }
+        (answer, delay)
+    }
+
+    fn perform(&self, call: &Call<'_>) -> (Answer, Duration, u64) {
+        let Some(tool) = self.find(call) else {
+            return (self.unknown(call), Duration::ZERO, self.calls().count(call.tool));
+        };
+        let attempt = self.calls().count(call.tool);
+        if let Some(error) = self.calls().failure(call.tool, attempt) {
+            return (plain(json!({"success": false, "error": error})), Duration::ZERO, attempt);
+        }
+        if let Some(refusal) = tool.refuse(call.arguments) {
+            return (refusal, Duration::ZERO, attempt);
+        }
+        let (answer, delay) = self.scripted(tool, call);
+        (answer, delay, attempt)
+    }
+
+    fn find(&self, call: &Call<'_>) -> Option<&MockTool> {
+        let index = match call.app {
+            Some(app) => self.names.get(&format!("{app}/{}", call.tool)),
+            None => self.names.get(call.tool),
+        };
+        self.tools.get(*index?)
+    }
+
+    fn unknown(&self, call: &Call<'_>) -> Answer {
+        let known = self.tools.iter().filter(|tool| call.app.is_none_or(|app| *tool.app == *app));
+        let names: Vec<&str> = known.map(|tool| &*tool.signature.name).collect();
+        let near = closest(call.tool, names.iter().copied()).map(|name| format!("; did you mean {name}?"));
+        let error = format!("no app has a tool {}{}", call.tool, near.unwrap_or_default());
+        plain(json!({"success": false, "reason": "unknown_tool", "error": error, "available": names}))
+    }
+
+    fn scripted(&self, tool: &MockTool, call: &Call<'_>) -> (Answer, Duration) {
+        match &tool.script {
+            Script::Generated => (self.made_up(tool, call, None), Duration::ZERO),
+            Script::Value(value) => (success(tool, &fill(value, call.arguments), None), Duration::ZERO),
+            Script::Cases(cases) => {
+                let name = tool.signature.path();
+                let mut calls = self.calls();
+                let mut open = cases.iter().enumerate().filter(|(_, case)| case.is_for(call.arguments));
+                let chosen = open.find(|(index, case)| calls.take(&name, *index, case.times));
+                drop(calls);
+                let Some((_, case)) = chosen else {
+                    let error = format!("no case under mock of {name} is for this call");
+                    return (refusal("no_mock", &error), Duration::ZERO);
+                };
+                (self.react(tool, call, case), case.delay)
+            }
+        }
+    }
+
+    fn react(&self, tool: &MockTool, call: &Call<'_>, case: &Case) -> Answer {
+        match &case.reaction {
+            Reaction::Generated => self.made_up(tool, call, case.message.as_deref()),
+            Reaction::Data(data) => success(tool, &fill(data, call.arguments), case.message.as_deref()),
+            Reaction::Fail { reason, error } => {
+                let mut body = json!({"success": false, "error": fill(&json!(error), call.arguments)});
+                if let Some(reason) = reason {
+                    body["reason"] = json!(reason);
+                }
+                plain(body)
+            }
+            Reaction::Status { status, retry_after } => {
+                let body =
+                    json!({"success": false, "error": format!("Mock status {status} for {}", tool.signature.name)});
+                Answer { status: *status, retry_after: *retry_after, body }
+            }
+        }
+    }
+
+    fn made_up(&self, tool: &MockTool, call: &Call<'_>, message: Option<&str>) -> Answer {
+        let arguments = Json::Object(call.arguments.clone()).to_string();
+        let hash = blake3::hash(format!("{} {} {arguments}", self.seed, tool.signature.path()).as_bytes());
+        let seed = hash.as_bytes().first_chunk::<8>().map_or(self.seed, |bytes| u64::from_le_bytes(*bytes));
+        let declared = tool.signature.output_schema.as_deref().cloned();
+        let schema = declared.unwrap_or_else(|| to_schema(&tool.signature.returns));
+        success(tool, &generate(&schema, call.arguments, seed), message)
+    }
+
+    fn record(&self, call: &Call<'_>, answer: &Answer, attempt: u64) {
+        let success = answer.body.get("success") == Some(&Json::Bool(true));
+        let error = answer.body.get("error").and_then(Json::as_str).map(str::to_owned);
+        let logged = LoggedCall {
+            timestamp: timestamp_text(self.host.now()),
+            tool: call.tool.to_owned(),
+            args: call.arguments.clone(),
+            source: "mock_api",
+            success,
+            attempt,
+            status: if success { "success" } else { "failed" },
+            error,
+        };
+        let line = serde_json::to_string(&logged).map(|line| line + "\n");
+        // Under the lock, so that lines stand in the order of the calls.
+        let mut calls = self.calls();
+        if let (Some(path), Ok(line)) = (&self.log, line) {
+            // The log was opened when the server started; a disk that fills up later stops no call.
+            let _ = self.host.append_file(path, line.as_bytes());
+        }
+        calls.record(logged);
+    }
+}
+
+impl MockTool {
+    /// What is wrong with the arguments, as the answer that says so.
+    fn refuse(&self, arguments: &Map<String, Json>) -> Option<Answer> {
+        let given = |name: &str| {
+            !matches!(arguments.get(name), None | Some(Json::Null)) && arguments.get(name) != Some(&json!(""))
+        };
+        let missing: Vec<_> = self
+            .signature
+            .parameters
+            .iter()
+            .filter(|parameter| parameter.required && !given(&parameter.name))
+            .collect();
+        if missing.is_empty() {
+            let violation = self.arguments.as_ref()?.violations(&Json::Object(arguments.clone())).into_iter().next()?;
+            return Some(refusal("invalid_params", &violation.to_string()));
+        }
+        let describe = |parameter: &&crate::types::Parameter| {
+            let schema = parameter.schema.as_deref();
+            let select = schema.is_some_and(|schema| schema.get("enum").is_some());
+            let label = schema.and_then(|schema| schema.get("title")).and_then(Json::as_str).unwrap_or(&parameter.name);
+            let told = json!({
+                "type": if select { "select" } else { "input" }, "label": label,
+                "description": parameter.description.as_deref().unwrap_or_default(), "required": true,
+            });
+            (parameter.name.to_string(), told)
+        };
+        let required: Map<String, Json> = missing.iter().map(describe).collect();
+        let names: Vec<&str> = missing.iter().map(|parameter| &*parameter.name).collect();
+        let error = format!("Missing required parameters: {}", names.join(", "));
+        let body = json!({"success": false, "reason": "missing_params", "required_params": required, "error": error});
+        Some(plain(body))
+    }
+}
+
+fn success(tool: &MockTool, data: &Json, message: Option<&str>) -> Answer {
+    let usual = format!("Mock tool '{}' executed and logged.", tool.signature.name);
+    let message = message.unwrap_or(&usual);
+    plain(json!({"success": true, "data": data, "message": message}))
+}
+
+fn refusal(reason: &str, error: &str) -> Answer {
+    plain(json!({"success": false, "reason": reason, "error": error}))
+}
+
+fn plain(body: Json) -> Answer {
+    Answer { status: 200, retry_after: None, body }
+}

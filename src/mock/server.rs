@@ -1,0 +1,190 @@
+//! The HTTP server in front of the mock: calls on any path, and the paths that control failures.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{DefaultBodyLimit, Path, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use serde_json::{Map, json};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use super::calls::{Answer, LoggedCall};
+use super::respond::{Call, Responder};
+use crate::host::Host;
+use crate::tools::app::App;
+
+/// A larger request is refused.
+const MOST_BODY_BYTES: usize = 8 * 1024 * 1024;
+/// Answers that are held back longer than this do not keep a stopped server up.
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
+
+/// How to run a mock.
+#[derive(Clone, Debug)]
+pub struct MockOptions {
+    /// Where to listen; port 0 lets the system choose.
+    pub bind: SocketAddr,
+    /// What made-up data follows from.
+    pub seed: u64,
+    /// Each call appends a line of JSON here.
+    pub log: Option<PathBuf>,
+    /// How many calls of a tool fail first.
+    pub failures: BTreeMap<String, u64>,
+}
+
+/// A running mock.
+pub struct MockServer {
+    address: SocketAddr,
+    responder: Arc<Responder>,
+    stop: CancellationToken,
+    task: JoinHandle<io::Result<()>>,
+}
+
+impl Default for MockOptions {
+    fn default() -> Self {
+        let bind = SocketAddr::from(([127, 0, 0, 1], 0));
+        Self { bind, seed: 0, log: None, failures: BTreeMap::new() }
+    }
+}
+
+impl MockServer {
+    /// Starts to answer for these apps.
+    ///
+    /// # Errors
+    /// The address is taken, the log cannot be written, or a `mock:` section cannot be understood.
+    pub async fn start(apps: &[App], options: MockOptions, host: Arc<dyn Host>) -> io::Result<Self> {
+        if let Some(log) = &options.log {
+            let told = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", log.display()));
+            host.append_file(log, b"").map_err(told)?;
+        }
+        let responder = Responder::new(apps, options.seed, options.log, host);
+        let responder = Arc::new(responder.map_err(|problem| io::Error::new(io::ErrorKind::InvalidData, problem))?);
+        responder.calls().configure(options.failures);
+        let told = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", options.bind));
+        let listener = TcpListener::bind(options.bind).await.map_err(told)?;
+        let address = listener.local_addr()?;
+        let stop = CancellationToken::new();
+        let server =
+            axum::serve(listener, router(responder.clone())).with_graceful_shutdown(stop.clone().cancelled_owned());
+        let task = tokio::spawn(async move { server.await });
+        Ok(Self { address, responder, stop, task })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The endpoint for the tools of one app; apps may have tools of the same name.
+    #[must_use]
+    pub fn endpoint(&self, app: &str) -> String {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+        let escape = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+        let app: String = app.bytes().map(escape).collect();
+        format!("http://{}/{app}/tool", self.address)
+    }
+
+    /// The last ten thousand calls, oldest first.
+    #[must_use]
+    pub fn calls(&self) -> Vec<LoggedCall> {
+        self.responder.calls().log()
+    }
+
+    /// Stops listening, lets what is under way end, and returns then.
+    pub async fn shutdown(self) {
+        self.stop.cancel();
+        let task = self.task;
+        let abort = task.abort_handle();
+        if tokio::time::timeout(SHUTDOWN_GRACE, task).await.is_err() {
+            abort.abort();
+        }
+    }
+}
+
+fn router(responder: Arc<Responder>) -> Router {
+    Router::new()
+        .route("/health", get(|| async { Json(json!({"status": "healthy", "service": "mock_api"})) }))
+        .route("/calls", get(calls))
+        .route("/configure_failures", post(configure))
+        .route("/reset_failures", post(reset))
+        .route("/", post(tool_at_root))
+        .route("/{*path}", post(tool))
+        .layer(DefaultBodyLimit::max(MOST_BODY_BYTES))
+        .with_state(responder)
+}
+
+async fn calls(State(responder): State<Arc<Responder>>) -> Json<Vec<LoggedCall>> {
+    Json(responder.calls().log())
+}
+
+async fn configure(State(responder): State<Arc<Responder>>, body: axum::body::Bytes) -> Response {
+    #[derive(serde::Deserialize)]
+    struct Configuration {
+        failures: BTreeMap<String, u64>,
+    }
+    match serde_json::from_slice::<Configuration>(&body) {
+        Ok(configuration) => {
+            let mut calls = responder.calls();
+            calls.configure(configuration.failures);
+            let told = json!({"message": "Failure configuration updated", "config": calls.failures()});
+            Json(told).into_response()
+        }
+        Err(problem) => bad_request(&format!("expected {{\"failures\": {{\"tool\": 3}}}}: {problem}")),
+    }
+}
+
+async fn reset(State(responder): State<Arc<Responder>>) -> Json<serde_json::Value> {
+    responder.calls().configure(BTreeMap::new());
+    Json(json!({"message": "Failure configuration reset"}))
+}
+
+async fn tool_at_root(state: State<Arc<Responder>>, headers: HeaderMap, body: axum::body::Bytes) -> Response {
+    tool(state, Path(String::new()), headers, body).await
+}
+
+async fn tool(
+    State(responder): State<Arc<Responder>>,
+    Path(path): Path<String>,
+    headers: HeaderMap,
+    body: axum::body::Bytes,
+) -> Response {
+    #[derive(serde::Deserialize)]
+    struct Body {
+        tool: String,
+        #[serde(default)]
+        args: Map<String, serde_json::Value>,
+    }
+    let body = match serde_json::from_slice::<Body>(&body) {
+        Ok(body) => body,
+        Err(problem) => return bad_request(&format!("expected {{\"tool\": …, \"args\": {{…}}}}: {problem}")),
+    };
+    let app = path.split('/').next().filter(|app| responder.has_app(app));
+    let key = headers.get("idempotency-key").and_then(|key| key.to_str().ok());
+    let (answer, delay) = responder.answer(&Call { app, tool: &body.tool, arguments: &body.args, key });
+    if !delay.is_zero() {
+        tokio::time::sleep(delay).await;
+    }
+    response(answer)
+}
+
+fn response(answer: Answer) -> Response {
+    let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut response = (status, Json(answer.body)).into_response();
+    if let Some(seconds) = answer.retry_after {
+        response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
+    }
+    response
+}
+
+fn bad_request(error: &str) -> Response {
+    (StatusCode::BAD_REQUEST, Json(json!({"success": false, "error": error}))).into_response()
+}

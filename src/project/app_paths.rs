@@ -1,0 +1,133 @@
+//! Which app files a project means: files, folders and globs.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use globset::{GlobBuilder, GlobMatcher};
+
+use super::{ProjectError, shown};
+use crate::host::{FileKind, Host};
+use crate::source::{SourceFile, Span};
+use crate::tools::app::{Loaded, app_files, is_app_file, load_apps};
+
+/// Where app files are looked for unless a project says otherwise.
+const FOLDER: &str = "apps";
+/// Folders nested deeper are not searched for what a glob means.
+const MOST_DEPTH: usize = 24;
+
+/// Reads the app files that paths name: a file, all of a folder, or what a glob matches.
+///
+/// # Errors
+/// A path where nothing is, or a glob that cannot be understood.
+pub fn load_app_paths(host: &dyn Host, paths: &[PathBuf]) -> Result<Loaded, ProjectError> {
+    let mut files = BTreeSet::new();
+    for path in paths {
+        files.extend(meant(host, Path::new(""), &shown(path)).map_err(ProjectError)?);
+    }
+    Ok(load_apps(host, &files.into_iter().collect::<Vec<_>>()))
+}
+
+/// The files that a project file lists, sorted, each once.
+pub(super) fn listed(
+    host: &dyn Host,
+    root: &Path,
+    paths: &[(String, Span)],
+    file: &Path,
+) -> Result<Vec<PathBuf>, ProjectError> {
+    let mut files = BTreeSet::new();
+    for (path, span) in paths {
+        let found = meant(host, root, path).map_err(|problem| {
+            let text = host.read_file(file).unwrap_or_default();
+            super::Fault::new(*span, problem).within(&SourceFile::new(shown(file), text))
+        })?;
+        files.extend(found);
+    }
+    Ok(files.into_iter().collect())
+}
+
+/// The app files of the folder `apps`, if there is one.
+pub(super) fn beside(host: &dyn Host, root: &Path) -> Vec<PathBuf> {
+    app_files(host, &root.join(FOLDER)).unwrap_or_default()
+}
+
+/// The files that one path means.
+fn meant(host: &dyn Host, root: &Path, written: &str) -> Result<Vec<PathBuf>, String> {
+    let path = root.join(written);
+    if written.contains(['*', '?', '[', '{']) && host.canonical(&path).is_err() {
+        return matching(host, root, written);
+    }
+    match host.kind(&path) {
+        Ok(FileKind::File) => Ok(vec![path]),
+        Ok(FileKind::Folder) => match app_files(host, &path) {
+            Ok(files) => Ok(files),
+            Err(problem) => Err(format!("the folder of app files {} cannot be read: {problem}", shown(&path))),
+        },
+        Err(problem) if problem.kind() == std::io::ErrorKind::NotFound => {
+            Err(format!("there is no app file or folder `{written}`"))
+        }
+        Err(problem) => Err(format!("`{written}` cannot be read: {problem}")),
+    }
+}
+
+/// The files that a glob matches; `*` stays within one folder, `**` does not.
+fn matching(host: &dyn Host, root: &Path, written: &str) -> Result<Vec<PathBuf>, String> {
+    let glob = GlobBuilder::new(written).literal_separator(true).build();
+    let glob = glob.map_err(|problem| format!("`{written}` is no glob: {}", problem.kind()))?.compile_matcher();
+    // Only what lies below the part without wildcards can match.
+    let fixed: PathBuf = Path::new(written).iter().take_while(|part| !is_wild(&part.to_string_lossy())).collect();
+    let depth = if written.contains("**") { MOST_DEPTH } else { Path::new(written).iter().count() };
+    let mut files = Vec::new();
+    walk(host, root, &fixed, depth, &glob, &mut files);
+    Ok(files)
+}
+
+fn is_wild(part: &str) -> bool {
+    part.contains(['*', '?', '[', '{'])
+}
+
+/// Collects what matches below `folder`, which is relative to `root` as the glob is. What cannot be read matches nothing.
+fn walk(host: &dyn Host, root: &Path, folder: &Path, depth: usize, glob: &GlobMatcher, files: &mut Vec<PathBuf>) {
+    let place = root.join(folder);
+    let place = if place.as_os_str().is_empty() { PathBuf::from(".") } else { place };
+    for path in host.list_folder(&place).unwrap_or_default() {
+        let Some(name) = path.file_name().filter(|name| !name.to_string_lossy().starts_with('.')) else { continue };
+        let relative = folder.join(name);
+        match host.kind(&root.join(&relative)) {
+            Ok(FileKind::Folder) if depth > 1 => walk(host, root, &relative, depth - 1, glob, files),
+            Ok(FileKind::File) if is_app_file(&relative) && glob.is_match(&relative) => {
+                files.push(root.join(&relative));
+            }
+            Ok(FileKind::File | FileKind::Folder) | Err(_) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::RealHost;
+
+    #[test]
+    fn files_folders_and_globs() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        for file in ["apps/b.yaml", "apps/a.yml", "apps/x.md", "deep/er/c.json", "apps/.hidden.yaml", "apps/sub/d.yaml"]
+        {
+            std::fs::create_dir_all(root.join(file).parent().unwrap()).unwrap();
+            std::fs::write(root.join(file), "name: x").unwrap();
+        }
+        let host = RealHost;
+        let found = |written: &str| {
+            let files = meant(&host, root, written)?;
+            let names = files.iter().map(|file| shown(file.strip_prefix(root).unwrap()));
+            Ok::<_, String>(names.collect::<Vec<_>>().join(" "))
+        };
+        assert_eq!(found("apps").unwrap(), "apps/a.yml apps/b.yaml");
+        assert_eq!(found("apps/b.yaml").unwrap(), "apps/b.yaml");
+        assert_eq!(found("apps/*").unwrap(), "apps/a.yml apps/b.yaml");
+        assert_eq!(found("**/*.{json,yaml}").unwrap(), "apps/b.yaml apps/sub/d.yaml deep/er/c.json");
+        assert_eq!(found("nothing/*.yaml").unwrap(), "");
+        assert_eq!(found("nothing").unwrap_err(), "there is no app file or folder `nothing`");
+        assert!(found("apps/{").is_err());
+    }
+}

@@ -1,0 +1,207 @@
+//! What `planrun.yaml` says.
+
+use serde_json::{Map, Value as Json};
+
+use super::Fault;
+use crate::diag::codes::contracts::{CONFIG_KEY, NOT_YET};
+use crate::diag::{Diagnostic, Severity, closest, codes};
+use crate::host::Host;
+use crate::source::{SourceFile, Span};
+use crate::tools::Grant;
+use crate::tools::app::section::Section;
+use crate::tools::app::variables;
+use crate::tools::app::yaml::{self, Content, Node};
+
+/// The keys of the file.
+const KEYS: [&str; 11] =
+    ["apps", "allow", "policy", "check", "mcp", "a2a", "openapi", "processes", "models", "journal", "engine"];
+/// Keys whose meaning is fixed, and which nothing reads yet.
+const LATER: [&str; 7] = ["mcp", "a2a", "openapi", "processes", "models", "journal", "engine"];
+const ALLOW: [&str; 7] = ["net", "read", "write", "run", "env", "tools", "agents"];
+const POLICY: [&str; 10] = [
+    "retry",
+    "timeout",
+    "deadline",
+    "concurrency",
+    "on_failure",
+    "budget",
+    "verify",
+    "max_steps",
+    "max_firings",
+    "max_result",
+];
+const RETRY: [&str; 7] = ["attempts", "delay", "factor", "max_delay", "jitter", "on", "on_exhausted"];
+const BUDGET: [&str; 4] = ["calls", "tokens", "cost", "time"];
+
+/// Everything in the file but where the tools are.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// The most that any plan of the project may reach; without it, each plan's own `allow` says.
+    pub allow: Option<Grant>,
+    /// What a plan's `policy` leaves out, by the names that it has there: text for words and lengths of time.
+    pub policy: Map<String, Json>,
+    pub check: CheckSettings,
+}
+
+/// How findings weigh in this project.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CheckSettings {
+    /// Codes that are errors here; `warnings` stands for all warnings.
+    pub deny: Vec<String>,
+    /// Codes that are not reported here.
+    pub allow: Vec<String>,
+}
+
+/// The settings, and the paths of app files where the file lists them.
+pub(super) struct Read {
+    pub settings: Settings,
+    pub apps: Option<Vec<(String, Span)>>,
+}
+
+/// Reads the file. Keys that mean nothing are findings; what cannot be used is a fault.
+pub(super) fn read(source: &SourceFile, host: &dyn Host, found: &mut Vec<Diagnostic>) -> Result<Read, Fault> {
+    let mut node = yaml::parse(source.text())
+        .map_err(|problem| Fault::new(problem.span, format!("this is no valid YAML: {}", problem.message)))?;
+    if node.content == Content::Null {
+        return Ok(Read { settings: Settings::default(), apps: None });
+    }
+    variables::fill_in(&mut node, host, found);
+    let section = section("planrun.yaml", &node, &KEYS, found)?;
+    for entry in node.entries().unwrap_or_default().iter().filter(|entry| LATER.contains(&entry.name.as_str())) {
+        let message = format!("`{}` in planrun.yaml is not supported yet", entry.name);
+        let mut finding = Diagnostic::new(&NOT_YET, entry.span, message).help("nothing reads it; take it out for now");
+        finding.severity = Severity::Warning;
+        found.push(finding);
+    }
+    let apps = section.get("apps").map(|node| texts(node, "apps")).transpose()?;
+    let allow = section.get("allow").map(|node| allow(node, found)).transpose()?;
+    let policy = section.get("policy").map(|node| policy(node, found)).transpose()?.unwrap_or_default();
+    let check = section.get("check").map(|node| check(node, found)).transpose()?.unwrap_or_default();
+    Ok(Read { settings: Settings { allow, policy, check }, apps })
+}
+
+/// A mapping with known keys.
+fn section<'a>(what: &str, node: &'a Node, keys: &[&str], found: &mut Vec<Diagnostic>) -> Result<Section<'a>, Fault> {
+    let Some(section) = Section::new(what, node, &CONFIG_KEY, &mut Vec::new()) else {
+        return Err(Fault::new(node.span, format!("{what} must be a mapping, and is {}", node.kind())));
+    };
+    section.expect_keys(keys, &CONFIG_KEY, Severity::Error, found);
+    Ok(section)
+}
+
+/// A list of texts, or one text alone.
+fn texts(node: &Node, what: &str) -> Result<Vec<(String, Span)>, Fault> {
+    let text = |node: &Node| node.scalar().map(|text| (text, node.span));
+    if let Some(one) = text(node) {
+        return Ok(vec![one]);
+    }
+    let wrong =
+        |node: &Node| Fault::new(node.span, format!("`{what}` must be a list of texts, and here is {}", node.kind()));
+    let items = node.items().ok_or_else(|| wrong(node))?;
+    items.iter().map(|item| text(item).ok_or_else(|| wrong(item))).collect()
+}
+
+fn allow(node: &Node, found: &mut Vec<Diagnostic>) -> Result<Grant, Fault> {
+    let section = section("`allow`", node, &ALLOW, found)?;
+    let list = |name: &str| match section.get(name) {
+        Some(node) => Ok(texts(node, name)?.into_iter().map(|(text, _)| text).collect()),
+        None => Ok(Vec::new()),
+    };
+    Ok(Grant { net: list("net")?, read: list("read")?, write: list("write")?, run: list("run")?, env: list("env")? })
+}
+
+fn policy(node: &Node, found: &mut Vec<Diagnostic>) -> Result<Map<String, Json>, Fault> {
+    let whole = section("`policy`", node, &POLICY, found)?;
+    for (name, keys) in [("retry", &RETRY[..]), ("budget", &BUDGET[..])] {
+        if let Some(node) = whole.get(name) {
+            section(&format!("`{name}`"), node, keys, found)?;
+        }
+    }
+    match node.to_json() {
+        Json::Object(policy) => Ok(policy),
+        _ => Ok(Map::new()),
+    }
+}
+
+fn check(node: &Node, found: &mut Vec<Diagnostic>) -> Result<CheckSettings, Fault> {
+    let section = section("`check`", node, &["deny", "allow"], found)?;
+    let codes = |name: &str, extra: Option<&str>| {
+        let Some(node) = section.get(name) else { return Ok(Vec::new()) };
+        let listed = texts(node, name)?;
+        for (code, span) in &listed {
+            if extra != Some(code) && codes::find(code).is_none() {
+                let near = closest(code, codes::all().map(|code| code.name));
+                let near = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+                return Err(Fault::new(*span, format!("`{code}` is no code of a finding{near}")));
+            }
+        }
+        Ok(listed.into_iter().map(|(code, _)| code).collect())
+    };
+    Ok(CheckSettings { deny: codes("deny", Some("warnings"))?, allow: codes("allow", None)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Project, ProjectError};
+    use crate::host::MemoryHost;
+    use std::path::Path;
+
+    fn load(text: &str) -> Result<(Project, Vec<String>), ProjectError> {
+        let host = MemoryHost::default()
+            .with_file("/p/planrun.yaml", text)
+            .with_file("/p/plans/a.plan", "")
+            .with_file("/p/apps/hr.yaml", "name: hr\n")
+            .with_file("/p/more/it.yaml", "name: it\n");
+        let (project, findings) = Project::load(&host, Some(Path::new("/p/plans/a.plan")), None)?;
+        let found = findings.iter().flat_map(|one| {
+            one.diagnostics.iter().map(|finding| {
+                let fix = finding.fix.as_ref().map_or("", |fix| &fix.edits[0].text);
+                format!("{} {} `{}` {}", finding.code.name, one.source.name(), one.source.slice(finding.span), fix)
+            })
+        });
+        Ok((project, found.collect()))
+    }
+
+    fn apps(project: &Project) -> Vec<&str> {
+        project.apps.iter().map(|app| &*app.name).collect()
+    }
+
+    #[test]
+    fn apps_are_beside_the_file_unless_it_says_where() {
+        assert_eq!(apps(&load("").unwrap().0), ["hr"]);
+        assert_eq!(apps(&load("apps: []").unwrap().0), [""; 0]);
+        assert_eq!(apps(&load("apps: [more/*.yaml, apps]").unwrap().0), ["hr", "it"]);
+        let missing = load("allow: {}\napps:\n  - apps/it.yaml\n").unwrap_err();
+        assert_eq!(missing.0, "/p/planrun.yaml:3:5: there is no app file or folder `apps/it.yaml`");
+    }
+
+    #[test]
+    fn keys_that_mean_nothing_are_found() {
+        let text = "aps: [x]\nallow: { nett: [\"*\"], run: git }\npolicy: { retry: { atempts: 3 }, timeout: 30s }\nx-own: 1\nmcp: []\n";
+        let (project, found) = load(text).unwrap();
+        let expected = [
+            "config-key /p/planrun.yaml `aps` apps",
+            "config-key /p/planrun.yaml `nett` net",
+            "config-key /p/planrun.yaml `atempts` attempts",
+            "not-yet /p/planrun.yaml `mcp` ",
+        ];
+        assert_eq!(found, expected);
+        assert_eq!(project.settings.allow.unwrap().run, ["git"]);
+        assert_eq!(project.settings.policy["timeout"], "30s");
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_one_sentence() {
+        let told = |text: &str| load(text).unwrap_err().0;
+        assert_eq!(told("apps: [a"), "/p/planrun.yaml:1:7: this is no valid YAML: unclosed bracket '['");
+        assert_eq!(told("- a"), "/p/planrun.yaml:1:1: planrun.yaml must be a mapping, and is a list");
+        assert_eq!(
+            told("allow: { net: { a: 1 } }"),
+            "/p/planrun.yaml:1:15: `net` must be a list of texts, and here is a mapping"
+        );
+        assert_eq!(
+            told("check: { deny: [app-invalld] }"),
+            "/p/planrun.yaml:1:17: `app-invalld` is no code of a finding; did you mean `app-invalid`?"
+        );
+    }
+}

@@ -1,0 +1,205 @@
+//! Types as written to types as meant.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::diag::{Diagnostic, codes};
+use crate::source::Span;
+use crate::syntax::ast;
+use crate::types::{Field, Literal, MapType, ObjectType, Rest, Type};
+
+/// The words for built-in types, in the order in which they are suggested.
+const BUILT_IN: &[(&str, Type)] = &[
+    ("string", Type::String),
+    ("int", Type::Int),
+    ("double", Type::Double),
+    ("bool", Type::Bool),
+    ("null", Type::Null),
+    ("bytes", Type::Bytes),
+    ("timestamp", Type::Timestamp),
+    ("duration", Type::Duration),
+    ("uint", Type::Uint),
+    ("any", Type::Any),
+    ("Error", Type::Error),
+];
+
+/// The named types of one file.
+#[derive(Debug, Default)]
+pub(super) struct NamedTypes {
+    types: BTreeMap<Arc<str>, NamedType>,
+}
+
+#[derive(Debug)]
+struct NamedType {
+    span: Span,
+    ty: Type,
+    used: bool,
+}
+
+impl NamedTypes {
+    /// Resolves every `type` item of a file; a type that contains itself is reported once and is invalid.
+    pub(super) fn of_file(file: &ast::File, diagnostics: &mut Vec<Diagnostic>) -> Self {
+        let mut items: BTreeMap<Arc<str>, &ast::TypeItem> = BTreeMap::new();
+        for item in &file.items {
+            let ast::ItemKind::Type(definition) = &item.kind else { continue };
+            let name = &definition.name;
+            if BUILT_IN.iter().any(|(word, _)| **word == *name.text) || &*name.text == "Result" {
+                let message = format!("`{}` is a built-in type", name.text);
+                diagnostics.push(
+                    Diagnostic::new(&codes::names::DUPLICATE_NAME, name.span, message)
+                        .help("give the type another name"),
+                );
+            } else if let Some(first) = items.get(&name.text) {
+                diagnostics.push(super::finding::duplicate_name("type", name, first.name.span));
+            } else {
+                items.insert(name.text.clone(), definition);
+            }
+        }
+        let mut named = Self::default();
+        for name in items.keys() {
+            Resolver { items: &items, named: &mut named, diagnostics, open: Vec::new() }.named(name);
+        }
+        named
+    }
+
+    /// The type of an annotation.
+    pub(super) fn resolve(&mut self, annotation: &ast::TypeExpr, diagnostics: &mut Vec<Diagnostic>) -> Type {
+        let items = BTreeMap::new();
+        let mut resolver = Resolver { items: &items, named: self, diagnostics, open: Vec::new() };
+        resolver.resolve(annotation)
+    }
+
+    /// Where the type with this name is written.
+    pub(super) fn place(&self, name: &str) -> Option<Span> {
+        self.types.get(name).map(|named| named.span)
+    }
+
+    /// Types that no annotation of the file names.
+    pub(super) fn unused(&self) -> impl Iterator<Item = (&str, Span)> {
+        self.types.iter().filter(|(_, named)| !named.used).map(|(name, named)| (&**name, named.span))
+    }
+}
+
+struct Resolver<'a> {
+    /// Definitions that may still have to be resolved.
+    items: &'a BTreeMap<Arc<str>, &'a ast::TypeItem>,
+    named: &'a mut NamedTypes,
+    diagnostics: &'a mut Vec<Diagnostic>,
+    /// The definitions being resolved, outermost first.
+    open: Vec<Arc<str>>,
+}
+
+impl Resolver<'_> {
+    fn named(&mut self, name: &Arc<str>) -> Option<Type> {
+        if let Some(known) = self.named.types.get_mut(name) {
+            known.used |= !self.open.is_empty() || self.items.is_empty();
+            return Some(known.ty.clone());
+        }
+        let definition = *self.items.get(name)?;
+        if let Some(start) = self.open.iter().position(|open| open == name) {
+            let path = self.open[start..].iter().chain([name]).map(|name| format!("`{name}`")).collect::<Vec<_>>();
+            let message = format!("the type `{name}` contains itself: {}", path.join(" → "));
+            let help = "a value of this type could never end; use `any` or a list of references for the inner one";
+            self.diagnostics.push(Diagnostic::new(&codes::types::TYPE_CYCLE, definition.name.span, message).help(help));
+            return Some(Type::Invalid);
+        }
+        // A chain of names deeper than this is a mistake, and recursion is kept off the limits of the stack.
+        if self.open.len() >= 64 {
+            let message = "types refer to each other more than 64 levels deep";
+            self.diagnostics.push(Diagnostic::new(&codes::text::TOO_DEEP, definition.name.span, message));
+            return Some(Type::Invalid);
+        }
+        self.open.push(name.clone());
+        let ty = self.resolve(&definition.definition);
+        self.open.pop();
+        let used = !self.open.is_empty();
+        let entry = NamedType { span: definition.name.span, ty: ty.clone(), used };
+        self.named.types.entry(name.clone()).or_insert(entry);
+        Some(ty)
+    }
+
+    fn resolve(&mut self, annotation: &ast::TypeExpr) -> Type {
+        match &annotation.kind {
+            ast::TypeExprKind::Name(name) => self.name(name, annotation.span),
+            ast::TypeExprKind::Literal(literal) => self.literal(literal, annotation.span),
+            ast::TypeExprKind::Union(members) => {
+                let members = members.iter().map(|member| self.resolve(member)).collect::<Vec<_>>();
+                Type::union(members)
+            }
+            ast::TypeExprKind::Suffixed { base, suffixes } => {
+                let base = self.resolve(base);
+                suffixes.iter().fold(base, |ty, suffix| match suffix {
+                    ast::TypeSuffix::List => Type::List(Arc::new(ty)),
+                    ast::TypeSuffix::Optional => Type::union([ty, Type::Null]),
+                })
+            }
+            ast::TypeExprKind::Map { key, value } => {
+                let (key, value) = (self.resolve(key), self.resolve(value));
+                Type::Map(Arc::new(MapType { key, value }))
+            }
+            ast::TypeExprKind::Object(fields) => self.object(fields),
+            ast::TypeExprKind::Result(value) => Type::Result(Arc::new(self.resolve(value))),
+            ast::TypeExprKind::Error => Type::Invalid,
+        }
+    }
+
+    fn name(&mut self, name: &Arc<str>, span: Span) -> Type {
+        if let Some((_, ty)) = BUILT_IN.iter().find(|(word, _)| **word == **name) {
+            return ty.clone();
+        }
+        if let Some(ty) = self.named(name) {
+            return ty;
+        }
+        let built_in = BUILT_IN.iter().map(|(word, _)| *word);
+        let names = || built_in.clone().chain(self.named.types.keys().chain(self.items.keys()).map(|name| &**name));
+        let diagnostic = super::finding::unknown(&codes::names::UNKNOWN_TYPE, "type", name, span, names());
+        self.diagnostics.push(diagnostic);
+        Type::Invalid
+    }
+
+    fn literal(&mut self, literal: &ast::Literal, span: Span) -> Type {
+        match literal {
+            ast::Literal::Null => Type::Null,
+            ast::Literal::Bool(value) => Type::Literal(Literal::Bool(*value)),
+            ast::Literal::Int(value) => Type::Literal(Literal::Int(*value)),
+            ast::Literal::String(value) => Type::Literal(Literal::String(value.clone())),
+            ast::Literal::Uint(_) | ast::Literal::Double(_) | ast::Literal::Bytes(_) | ast::Literal::Duration(_) => {
+                let message = "only text, whole numbers, `true`, `false` and `null` can be types";
+                self.diagnostics.push(Diagnostic::new(&codes::names::UNKNOWN_TYPE, span, message));
+                Type::Invalid
+            }
+        }
+    }
+
+    fn object(&mut self, fields: &[ast::FieldType]) -> Type {
+        let mut resolved: Vec<Field> = Vec::with_capacity(fields.len());
+        for field in fields {
+            if resolved.iter().any(|earlier| earlier.name == field.name.text) {
+                let message = format!("the field `{}` is declared twice", field.name.text);
+                self.diagnostics.push(Diagnostic::new(&codes::text::DUPLICATE_FIELD, field.name.span, message));
+                continue;
+            }
+            let ty = self.resolve(&field.ty);
+            resolved.push(Field {
+                name: field.name.text.clone(),
+                required: !field.optional && !is_optional(&field.ty),
+                ty,
+            });
+        }
+        Type::Object(Arc::new(ObjectType { fields: resolved, rest: Rest::Closed }))
+    }
+}
+
+/// Whether an annotation ends in `?`, which lets a field be missing as well as null.
+pub(super) fn is_optional(annotation: &ast::TypeExpr) -> bool {
+    match &annotation.kind {
+        ast::TypeExprKind::Suffixed { suffixes, .. } => suffixes.last() == Some(&ast::TypeSuffix::Optional),
+        ast::TypeExprKind::Name(_)
+        | ast::TypeExprKind::Literal(_)
+        | ast::TypeExprKind::Union(_)
+        | ast::TypeExprKind::Map { .. }
+        | ast::TypeExprKind::Object(_)
+        | ast::TypeExprKind::Result(_)
+        | ast::TypeExprKind::Error => false,
+    }
+}

@@ -1,0 +1,352 @@
+//! Calls: which tool or plan is meant, and whether each argument fits.
+
+use std::sync::Arc;
+
+use super::checker::PlanChecker;
+use super::contradiction::contradiction;
+use super::expr::{Code, Expectation};
+use super::file::Namespace;
+use super::finding::{listed, quoted, unknown};
+use super::plan::{Call, Plan, Target, Touch};
+use super::{Lookup, Scope};
+use crate::diag::{Diagnostic, codes};
+use crate::source::Span;
+use crate::syntax::ast;
+use crate::tools::{Given, effect_of};
+use crate::types::{Effect, Parameter, Signature, Type, Validator};
+use crate::value::Value;
+
+/// A call as written: `namespace.tool(arguments)`.
+struct Written<'a> {
+    namespace: &'a str,
+    namespace_span: Span,
+    tool: &'a ast::Name,
+    arguments: &'a [ast::Argument],
+    span: Span,
+}
+
+/// What is called, whatever its kind.
+struct Callee {
+    path: String,
+    parameters: Vec<Parameter>,
+    extra_arguments: bool,
+    target: Target,
+    returns: Type,
+    effect: Effect,
+    touches: Vec<Touch>,
+}
+
+impl PlanChecker<'_> {
+    /// Whether an expression has the shape of a call of a tool, so that it is checked as one.
+    pub(super) fn is_call(&self, expression: &ast::Expr) -> bool {
+        let Some(written) = written(expression) else { return false };
+        match self.names.lookup(written.namespace) {
+            Lookup::Namespace => true,
+            Lookup::Found(_) | Lookup::Later(_) => false,
+            Lookup::Missing => {
+                self.shared.tools.has_namespace(written.namespace)
+                    || written.arguments.iter().any(|argument| argument.name.is_some())
+            }
+        }
+    }
+
+    /// Checks a call and tells the type of its result; nothing where it has been reported.
+    pub(super) fn call(&mut self, expression: &ast::Expr) -> Option<(Call, Type, Vec<Touch>)> {
+        if matches!(expression.kind, ast::ExprKind::Error) {
+            return None;
+        }
+        if !self.is_call(expression) {
+            self.refuse_value(expression);
+            return None;
+        }
+        let written = written(expression)?;
+        let Some(callee) = self.callee(&written) else {
+            for argument in written.arguments {
+                self.value(&argument.value);
+            }
+            return None;
+        };
+        let arguments = self.arguments(&written, &callee);
+        let effect = Self::effect(&callee, &arguments);
+        let touches = touches(&callee, effect, &arguments);
+        let returns = given_back(&callee, &arguments).unwrap_or(callee.returns);
+        let call = Call { span: written.span, target: callee.target, arguments, effect };
+        Some((call, returns, touches))
+    }
+
+    /// A value where a call was wanted.
+    fn refuse_value(&mut self, expression: &ast::Expr) {
+        let before = self.diagnostics.len();
+        self.value(expression);
+        if self.diagnostics.len() > before {
+            return;
+        }
+        let message = "a step calls a tool, and this is a value";
+        let diagnostic = Diagnostic::new(&codes::text::UNEXPECTED_TOKEN, expression.span, message)
+            .help("a value is named with `let x = …`; a call looks like `namespace.tool(argument: value)`");
+        self.diagnostics.push(diagnostic);
+    }
+
+    fn callee(&mut self, written: &Written<'_>) -> Option<Callee> {
+        if !self.names.is_namespace(written.namespace) {
+            self.unknown_namespace(written);
+            return None;
+        }
+        self.used.insert(written.namespace.into());
+        match self.shared.namespaces.get(written.namespace)? {
+            Namespace::Unresolved => None,
+            Namespace::Tools(catalog) => {
+                let Some(signature) = self.shared.tools.find(catalog, &written.tool.text) else {
+                    let names = self.shared.tools.names(catalog);
+                    let what = format!("tool in `{}` named", written.namespace);
+                    let code = &codes::names::UNKNOWN_TOOL;
+                    self.diagnostics.push(unknown(code, &what, &written.tool.text, written.tool.span, names));
+                    return None;
+                };
+                Some(tool_callee(signature))
+            }
+            Namespace::Plans(plans) => {
+                let Some(plan) = plans.iter().find(|plan| plan.name == written.tool.text) else {
+                    let names = plans.iter().map(|plan| &*plan.name);
+                    let what = format!("plan in `{}` named", written.namespace);
+                    let code = &codes::names::UNKNOWN_PLAN;
+                    self.diagnostics.push(unknown(code, &what, &written.tool.text, written.tool.span, names));
+                    return None;
+                };
+                let plan = plan.clone();
+                Some(self.plan_callee(written, &plan))
+            }
+        }
+    }
+
+    fn plan_callee(&mut self, written: &Written<'_>, plan: &Arc<Plan>) -> Callee {
+        let known = self.plans.iter().position(|known| Arc::ptr_eq(known, plan));
+        let index = known.unwrap_or_else(|| {
+            self.plans.push(plan.clone());
+            self.plans.len() - 1
+        });
+        let path = format!("{}.{}", written.namespace, plan.name);
+        if let Some((_, what)) = plan.not_yet.first() {
+            self.not_yet.push((written.span, what));
+        }
+        Callee {
+            parameters: plan.parameters.iter().map(parameter_of).collect(),
+            extra_arguments: false,
+            target: Target::Plan(index, path.as_str().into()),
+            path,
+            returns: plan.returns.clone(),
+            effect: plan.effect,
+            touches: plan.touches.clone(),
+        }
+    }
+
+    fn unknown_namespace(&mut self, written: &Written<'_>) {
+        let name = written.namespace;
+        let code = &codes::names::UNKNOWN_NAMESPACE;
+        let diagnostic = if self.shared.tools.has_namespace(name) {
+            let message = format!("`{name}` is not among the namespaces that this file uses");
+            Diagnostic::new(code, written.namespace_span, message)
+                .help(format!("write `use {}` at the head of the file", quoted(name)))
+                .fix(format!("add `use {name}`"), self.shared.first_use, format!("use {}\n", quoted(name)))
+        } else {
+            let named = self.shared.namespaces.keys().map(|name| &**name);
+            let known = named.chain(self.shared.tools.namespaces()).collect::<std::collections::BTreeSet<_>>();
+            unknown(code, "namespace", name, written.namespace_span, known.into_iter())
+        };
+        self.diagnostics.push(diagnostic);
+    }
+
+    fn arguments(&mut self, written: &Written<'_>, callee: &Callee) -> Vec<(Arc<str>, Code)> {
+        let mut checked: Vec<(Arc<str>, Code)> = Vec::with_capacity(written.arguments.len());
+        for (index, argument) in written.arguments.iter().enumerate() {
+            let Some(name) = &argument.name else {
+                self.positional(argument, callee, callee.parameters.get(index), written);
+                continue;
+            };
+            let Some(parameter) = callee.parameters.iter().find(|parameter| parameter.name == name.text) else {
+                let code = self.value(&argument.value);
+                if callee.extra_arguments {
+                    checked.push((name.text.clone(), code));
+                } else {
+                    let names = callee.parameters.iter().map(|parameter| &*parameter.name);
+                    let what = format!("argument of `{}` named", callee.path);
+                    let code = &codes::names::UNKNOWN_ARGUMENT;
+                    self.diagnostics.push(unknown(code, &what, &name.text, name.span, names));
+                }
+                continue;
+            };
+            let code = self.argument(argument, parameter, callee);
+            checked.push((name.text.clone(), code));
+        }
+        self.missing(written, callee);
+        checked
+    }
+
+    fn argument(&mut self, argument: &ast::Argument, parameter: &Parameter, callee: &Callee) -> Code {
+        let what = format!("the argument `{}` of `{}`", parameter.name, callee.path);
+        if let Some(reason) = parameter.schema.as_deref().and_then(contradiction) {
+            let message = format!("no value fits {what}: the contract contradicts itself, {reason}");
+            let diagnostic = Diagnostic::new(&codes::types::UNSATISFIABLE_SCHEMA, argument.span, message);
+            let help = "no plan can mend this; correct the schema where the tool comes from";
+            self.diagnostics.push(diagnostic.help(help));
+            return self.value(&argument.value);
+        }
+        let wanted = if parameter.required {
+            parameter.ty.clone()
+        } else {
+            // A null for an argument that may be left out leaves it out.
+            Type::union([parameter.ty.clone(), Type::Null])
+        };
+        let before = self.diagnostics.len();
+        let code = self.value_of(&argument.value, &wanted, &Expectation::of(what.clone()));
+        if self.diagnostics.len() == before
+            && let (Some(schema), Some(value)) = (&parameter.schema, code.constant())
+            && !matches!(value, Value::Null)
+        {
+            let violations = Validator::new(schema).map(|validator| validator.violations(&value.to_json()));
+            if let Some(violation) = violations.unwrap_or_default().first() {
+                let message = format!("{what} breaks the tool's contract: {violation}");
+                let diagnostic = Diagnostic::new(&codes::types::SCHEMA_VIOLATION, argument.value.span, message);
+                self.diagnostics.push(diagnostic.help("change the value to one that the contract allows"));
+            }
+        }
+        code
+    }
+
+    fn positional(
+        &mut self,
+        argument: &ast::Argument,
+        callee: &Callee,
+        parameter: Option<&Parameter>,
+        written: &Written<'_>,
+    ) {
+        let taken = |name: &str| {
+            written.arguments.iter().any(|other| other.name.as_ref().is_some_and(|other| &*other.text == name))
+        };
+        let message = format!("`{}` takes its arguments by name", callee.path);
+        let diagnostic = Diagnostic::new(&codes::text::POSITIONAL_ARGUMENT, argument.span, message);
+        let diagnostic = match parameter.filter(|parameter| !taken(&parameter.name)) {
+            Some(parameter) => {
+                let name = quoted(&parameter.name);
+                diagnostic.help(format!("write `{name}: …`")).fix(
+                    format!("name it `{name}`"),
+                    Span::at(argument.span.start as usize),
+                    format!("{name}: "),
+                )
+            }
+            None => diagnostic.help("write `name: value`"),
+        };
+        self.diagnostics.push(diagnostic);
+        match parameter {
+            Some(parameter) => drop(self.argument(argument, parameter, callee)),
+            None => drop(self.value(&argument.value)),
+        }
+    }
+
+    /// One finding for all that is missing, since one edit mends it.
+    fn missing(&mut self, written: &Written<'_>, callee: &Callee) {
+        let positional = written.arguments.iter().filter(|argument| argument.name.is_none()).count();
+        // An argument under a misspelt name has been reported there.
+        let misspelt = written.arguments.iter().filter_map(|argument| argument.name.as_ref()).filter(|name| {
+            !callee.extra_arguments && !callee.parameters.iter().any(|parameter| parameter.name == name.text)
+        });
+        let misspelt = misspelt.map(|name| name.text.clone()).collect::<Vec<_>>();
+        let given = |parameter: &Parameter| {
+            written
+                .arguments
+                .iter()
+                .any(|argument| argument.name.as_ref().is_some_and(|name| name.text == parameter.name))
+        };
+        let missing = callee.parameters.iter().filter(|parameter| parameter.required && !given(parameter));
+        let meant = |name: &str| misspelt.iter().any(|wrong| crate::diag::closest(wrong, [name]).is_some());
+        let missing = missing.filter(|parameter| !meant(&parameter.name)).collect::<Vec<_>>();
+        let missing = missing.get(positional.min(missing.len())..).unwrap_or_default();
+        if missing.is_empty() || (!misspelt.is_empty() && missing.len() <= misspelt.len()) {
+            return;
+        }
+        let names = missing.iter().map(|parameter| &*parameter.name).collect::<Vec<_>>();
+        let (word, verb) = if names.len() == 1 { ("argument", "is") } else { ("arguments", "are") };
+        let message = format!("the {word} {} of `{}` {verb} missing", listed(&names), callee.path);
+        let wanted = missing.iter().map(|parameter| format!("{}: {}", quoted(&parameter.name), parameter.ty));
+        let help = format!("add `{}`", wanted.collect::<Vec<_>>().join(", "));
+        let span = written.namespace_span.to(written.tool.span);
+        self.diagnostics
+            .push(Diagnostic::new(&codes::types::MISSING_ARGUMENT, span, message).help(help).available(names));
+    }
+
+    /// The class of this very call.
+    fn effect(callee: &Callee, arguments: &[(Arc<str>, Code)]) -> Effect {
+        let Target::Tool(signature) = &callee.target else { return callee.effect };
+        effect_of(signature, |name| match arguments.iter().find(|(known, _)| &**known == name) {
+            None => Given::Absent,
+            Some((_, code)) => code.constant().map_or(Given::Dynamic, Given::Constant),
+        })
+    }
+}
+
+fn written(expression: &ast::Expr) -> Option<Written<'_>> {
+    let ast::ExprKind::Path { base, links } = &expression.kind else { return None };
+    let (ast::ExprKind::Name(namespace), [link]) = (&base.kind, links.as_slice()) else { return None };
+    let ast::LinkKind::Call { name, safe: false, arguments } = &link.kind else { return None };
+    Some(Written { namespace, namespace_span: base.span, tool: name, arguments, span: expression.span })
+}
+
+fn tool_callee(signature: &Arc<Signature>) -> Callee {
+    Callee {
+        path: signature.path(),
+        parameters: signature.parameters.clone(),
+        extra_arguments: signature.extra_arguments,
+        target: Target::Tool(signature.clone()),
+        returns: signature.returns.clone(),
+        effect: signature.effect,
+        touches: Vec::new(),
+    }
+}
+
+fn parameter_of(parameter: &super::plan::PlanParameter) -> Parameter {
+    Parameter {
+        name: parameter.name.clone(),
+        ty: parameter.ty.clone(),
+        required: parameter.required,
+        description: None,
+        schema: None,
+    }
+}
+
+/// The type of the argument that the tool gives back as it is.
+fn given_back(callee: &Callee, arguments: &[(Arc<str>, Code)]) -> Option<Type> {
+    let Target::Tool(signature) = &callee.target else { return None };
+    let wanted = signature.gives_back.as_ref()?;
+    arguments.iter().find(|(name, _)| name == wanted).map(|(_, code)| code.ty.clone())
+}
+
+/// The state that a call touches: its namespace, or the part of it that a constant resource names.
+fn touches(callee: &Callee, effect: Effect, arguments: &[(Arc<str>, Code)]) -> Vec<Touch> {
+    let Target::Tool(signature) = &callee.target else { return callee.touches.clone() };
+    if effect == Effect::Pure || signature.stateless {
+        return Vec::new();
+    }
+    let constant = |name: &str| {
+        let code = arguments.iter().find(|(known, _)| &**known == name).map(|(_, code)| code)?;
+        match code.constant()? {
+            Value::String(text) => Some(text.to_string()),
+            other => other.as_number().map(|_| format!("{other}")),
+        }
+    };
+    let resource = signature.resource.as_deref().and_then(|template| fill(template, constant));
+    vec![Touch { namespace: signature.namespace.clone(), resource: resource.map(Into::into), effect }]
+}
+
+/// A resource template with its `{argument}`s filled in; nothing where one is not constant.
+fn fill(template: &str, constant: impl Fn(&str) -> Option<String>) -> Option<String> {
+    let mut filled = String::new();
+    let mut rest = template;
+    while let Some(open) = rest.find('{') {
+        let close = rest[open..].find('}')? + open;
+        filled.push_str(&rest[..open]);
+        filled.push_str(&constant(&rest[open + 1..close])?);
+        rest = &rest[close + 1..];
+    }
+    filled.push_str(rest);
+    Some(filled)
+}

@@ -1,0 +1,343 @@
+//! The checker of one plan: its state, and how blocks, nodes and guards are made.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::annotation::NamedTypes;
+use super::expr::{Checker, Code, Expectation, ReadKind, atoms, negated_atoms};
+use super::file::Namespace;
+use super::names::{Names, NewName};
+use super::plan::{Block, BlockId, GuardAtom, Node, NodeId, NodeKind, Plan, Touch};
+use super::scope::{Atom, Lookup, NameKind, Scope as _};
+use super::tools::Tools;
+use super::unread::Made;
+use crate::diag::{Diagnostic, codes};
+use crate::source::{SourceFile, Span};
+use crate::syntax::ast;
+use crate::types::{Effect, Type};
+use crate::value::Value;
+
+/// What the plans of one file share.
+pub(super) struct Shared<'a> {
+    pub source: &'a SourceFile,
+    pub tools: &'a Tools,
+    pub namespaces: &'a BTreeMap<Arc<str>, Namespace>,
+    /// Where a missing `use` would be written.
+    pub first_use: Span,
+    /// What could not be read.
+    pub damage: Vec<Span>,
+}
+
+/// The checker of one plan.
+pub(super) struct PlanChecker<'a> {
+    pub shared: &'a Shared<'a>,
+    pub types: &'a mut NamedTypes,
+    pub diagnostics: &'a mut Vec<Diagnostic>,
+    /// The namespaces that some plan of the file has called.
+    pub used: &'a mut BTreeSet<Arc<str>>,
+    pub names: Names,
+    pub open: Vec<OpenBlock>,
+    pub blocks: Vec<Block>,
+    pub tasks: BTreeMap<Arc<str>, Vec<Arc<str>>>,
+    pub plans: Vec<Arc<Plan>>,
+    pub not_yet: Vec<(Span, &'static str)>,
+    /// The declared type of the reply.
+    pub declared: Option<Type>,
+    pub replies: Vec<Type>,
+    /// What has been read or waited for, so that what has not can be told.
+    pub read: BTreeSet<Arc<str>>,
+    /// The part of it whose values were read.
+    pub valued: BTreeSet<Arc<str>>,
+    pub made: Made,
+    /// Names that were introduced twice.
+    pub ambiguous: BTreeSet<Arc<str>>,
+    /// The innermost statement around what is being checked.
+    pub statement: Option<Span>,
+}
+
+/// What kind of block statements stand in; it decides what may end them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum BlockKind {
+    Plan,
+    /// `do` and the arms that hold statements.
+    Do,
+    Each,
+    Repeat,
+    Listener,
+}
+
+/// A block whose statements are being checked.
+pub(super) struct OpenBlock {
+    pub id: BlockId,
+    pub kind: BlockKind,
+    pub nodes: Vec<Node>,
+    /// The conditions around the current statement, within this block.
+    pub guard: Vec<GuardAtom>,
+    /// Steps by name, for `after`.
+    pub steps: BTreeMap<Arc<str>, NodeId>,
+    pub label: Option<Arc<str>>,
+    pub yields: Vec<Type>,
+    pub effect: Effect,
+    pub touches: Vec<Touch>,
+}
+
+impl PlanChecker<'_> {
+    /// A checker of expressions that sees what can be named here.
+    pub(super) fn expressions(&mut self) -> Checker<'_> {
+        let checker = Checker::new(&self.names, self.diagnostics);
+        match self.statement {
+            Some(statement) => checker.within(self.shared.source, statement),
+            None => checker,
+        }
+    }
+
+    /// An expression of any type.
+    pub(super) fn value(&mut self, expression: &ast::Expr) -> Code {
+        let code = self.expressions().check(expression);
+        self.note_reads(&code);
+        code
+    }
+
+    /// An expression of a type that its place wants.
+    pub(super) fn value_of(&mut self, expression: &ast::Expr, ty: &Type, expectation: &Expectation) -> Code {
+        let code = self.expressions().check_against(expression, ty, expectation);
+        self.note_reads(&code);
+        code
+    }
+
+    /// An expression that decides.
+    pub(super) fn condition(&mut self, expression: &ast::Expr) -> Code {
+        let before = self.diagnostics.len();
+        let code = self.expressions().check_condition(expression);
+        self.note_reads(&code);
+        if let (Some(Value::Bool(value)), true) = (code.constant(), before == self.diagnostics.len()) {
+            let message = format!("this condition is always {value}");
+            let diagnostic = Diagnostic::new(&codes::order::CONSTANT_CONDITION, expression.span, message);
+            self.diagnostics.push(diagnostic.help(if *value {
+                "leave the condition out"
+            } else {
+                "what stands under it never happens; compare with a value of the run, or take it out"
+            }));
+        }
+        code
+    }
+
+    fn note_reads(&mut self, code: &Code) {
+        for read in &code.reads {
+            self.read.insert(read.name.clone());
+            if read.kind == ReadKind::Value {
+                self.valued.insert(read.name.clone());
+            }
+        }
+    }
+
+    /// Opens a block with a frame of its own. `later` are the statements whose names it introduces.
+    pub(super) fn open_block(
+        &mut self,
+        kind: BlockKind,
+        label: Option<Arc<str>>,
+        statements: &[ast::Statement],
+    ) -> BlockId {
+        let mut later = Vec::new();
+        introduced(statements, &mut later);
+        self.names.open(later);
+        let id = BlockId(u32::try_from(self.blocks.len()).unwrap_or(u32::MAX));
+        self.blocks.push(Block::default());
+        self.open.push(OpenBlock {
+            id,
+            kind,
+            nodes: Vec::new(),
+            guard: Vec::new(),
+            steps: BTreeMap::new(),
+            label,
+            yields: Vec::new(),
+            effect: Effect::Pure,
+            touches: Vec::new(),
+        });
+        id
+    }
+
+    /// Closes the innermost block; what it touches belongs to the step that owns it.
+    pub(super) fn close_block(&mut self) -> Option<OpenBlock> {
+        let slots = self.names.close();
+        let mut open = self.open.pop()?;
+        let block = Block { label: open.label.take(), slots, nodes: std::mem::take(&mut open.nodes) };
+        if let Some(place) = self.blocks.get_mut(open.id.0 as usize) {
+            *place = block;
+        }
+        Some(open)
+    }
+
+    /// Adds a node to the innermost block, under the guard that holds now.
+    pub(super) fn push(&mut self, span: Span, kind: NodeKind) -> NodeId {
+        self.push_node(span, None, Vec::new(), kind)
+    }
+
+    /// Adds a node with a name or an order.
+    pub(super) fn push_node(
+        &mut self,
+        span: Span,
+        named: Option<(Arc<str>, u32)>,
+        after: Vec<NodeId>,
+        kind: NodeKind,
+    ) -> NodeId {
+        let Some(block) = self.open.last_mut() else { return NodeId(0) };
+        let id = NodeId(u32::try_from(block.nodes.len()).unwrap_or(u32::MAX));
+        let (name, slot) = named.map_or((None, None), |(name, slot)| (Some(name), Some(slot)));
+        block.nodes.push(Node { span, name, slot, guard: block.guard.clone(), after, kind });
+        id
+    }
+
+    /// Puts a condition around what follows, and tells how to take it away again.
+    pub(super) fn guard(&mut self, condition: &ast::Expr) -> GuardMark {
+        let code = self.condition(condition);
+        let node = self.push(condition.span, NodeKind::Condition(code));
+        self.guard_by(node, condition, false)
+    }
+
+    /// Puts a condition that has a node already around what follows.
+    pub(super) fn guard_by(&mut self, node: NodeId, condition: &ast::Expr, negated: bool) -> GuardMark {
+        let facts = if negated { negated_atoms(condition) } else { atoms(condition) };
+        if !negated {
+            self.contradiction(condition, &facts);
+        }
+        // What holds anyway makes nothing absent.
+        let facts = self.names.assume(facts.into_iter().filter(|fact| &*fact.text != "true" || fact.negated));
+        let atoms = self.open.last_mut().map_or(0, |block| {
+            block.guard.push(GuardAtom { condition: node, negated });
+            block.guard.len() - 1
+        });
+        GuardMark { atoms, facts }
+    }
+
+    /// Reports a condition that cannot hold, since one around it says the opposite.
+    fn contradiction(&mut self, condition: &ast::Expr, facts: &[Atom]) {
+        let around = self.names.facts();
+        let opposite =
+            |fact: &&Atom| around.iter().any(|known| known.text == fact.text && known.negated != fact.negated);
+        let Some(fact) = facts.iter().find(opposite) else { return };
+        let known = if fact.negated { fact.text.to_string() } else { format!("!({})", fact.text) };
+        let message = "this can never run: a condition around it says the opposite";
+        let diagnostic = Diagnostic::new(&codes::order::UNREACHABLE_STEP, condition.span, message)
+            .note("never true here")
+            .help(format!("here `{known}` holds already; move it out of that condition, or take it out"));
+        self.diagnostics.push(diagnostic);
+    }
+
+    /// Takes away what was put around since `mark`, if there is one.
+    pub(super) fn unguard(&mut self, mark: impl Into<Option<GuardMark>>) {
+        let Some(mark) = mark.into() else { return };
+        self.names.forget(mark.facts);
+        if let Some(block) = self.open.last_mut() {
+            block.guard.truncate(mark.atoms);
+        }
+    }
+
+    /// Introduces a value in the innermost frame.
+    pub(super) fn introduce(&mut self, name: &ast::Name, kind: NameKind, ty: Type) -> u32 {
+        let ty = self.seen_type(&name.text, ty);
+        self.names.introduce(NewName { name: &name.text, span: name.span, kind, ty, branches: Arc::default() })
+    }
+
+    /// Claims a name that is unique in the plan, or reports what it collides with.
+    pub(super) fn claim(&mut self, what: &str, name: &ast::Name) {
+        if let Err(first) = self.names.claim(&name.text, name.span) {
+            self.diagnostics.push(super::finding::duplicate_name(what, name, first));
+            self.ambiguous.insert(name.text.clone());
+        }
+        self.refuse_namespace_name(name);
+    }
+
+    /// Introduces a loop variable or an `as` name, which should hide nothing.
+    pub(super) fn introduce_local(&mut self, name: &ast::Name, ty: Type) -> u32 {
+        self.refuse_namespace_name(name);
+        let hidden = match self.names.lookup(&name.text) {
+            Lookup::Found(binding) => Some((binding.span, "a value")),
+            Lookup::Later(span) => Some((span, "a value")),
+            Lookup::Missing => self.types.place(&name.text).map(|span| (span, "a type")),
+            Lookup::Namespace => None,
+        };
+        if let Some((span, what)) = hidden {
+            let message = format!("`{}` is the name of {what} already", name.text);
+            let diagnostic = Diagnostic::new(&codes::names::SHADOWED_NAME, name.span, message)
+                .label(span, "this one cannot be seen inside")
+                .help("give the inner one a name of its own");
+            self.diagnostics.push(diagnostic);
+        }
+        self.introduce(name, NameKind::Local, ty)
+    }
+
+    /// The type that readers of a name see: nothing is said of a name that means two things.
+    pub(super) fn seen_type(&self, name: &str, ty: Type) -> Type {
+        if self.ambiguous.contains(name) { Type::Invalid } else { ty }
+    }
+
+    /// A value may not bear a namespace's name: `a.b(…)` would mean two things.
+    pub(super) fn refuse_namespace_name(&mut self, name: &ast::Name) {
+        if self.names.is_namespace(&name.text) {
+            let message = format!("`{}` is the name of a namespace of this file", name.text);
+            self.diagnostics.push(
+                Diagnostic::new(&codes::names::DUPLICATE_NAME, name.span, message)
+                    .help(format!("rename the value, or write `use {} as …`", name.text)),
+            );
+        }
+    }
+
+    /// Marks a construct that `run` refuses.
+    pub(super) fn mark_not_yet(&mut self, span: Span, what: &'static str) {
+        self.not_yet.push((span, what));
+    }
+
+    /// Adds what a step does to what its block does.
+    pub(super) fn note_effect(&mut self, effect: Effect, touches: &[Touch]) {
+        let Some(block) = self.open.last_mut() else { return };
+        block.effect = block.effect.max(effect);
+        for touch in touches {
+            merge_touch(&mut block.touches, touch);
+        }
+    }
+}
+
+/// What to go back to when a guard ends.
+#[derive(Clone, Copy)]
+pub(super) struct GuardMark {
+    atoms: usize,
+    facts: usize,
+}
+
+/// Adds one touch; the same state keeps its highest class.
+pub(super) fn merge_touch(touches: &mut Vec<Touch>, touch: &Touch) {
+    let same = touches.iter_mut().find(|known| known.namespace == touch.namespace && known.resource == touch.resource);
+    match same {
+        Some(known) => known.effect = known.effect.max(touch.effect),
+        None => touches.push(touch.clone()),
+    }
+}
+
+/// The names that statements introduce in their frame, those under an `if` included.
+fn introduced(statements: &[ast::Statement], names: &mut Vec<(Arc<str>, Span)>) {
+    for statement in statements {
+        let name = match &statement.kind {
+            ast::StatementKind::Step(step) => &step.name,
+            ast::StatementKind::Let { name, .. }
+            | ast::StatementKind::Task { name, .. }
+            | ast::StatementKind::Listener { name, .. } => name,
+            ast::StatementKind::If { arms, otherwise } => {
+                for block in arms.iter().map(|(_, block)| block).chain(otherwise) {
+                    introduced(&block.statements, names);
+                }
+                continue;
+            }
+            ast::StatementKind::Policy(_)
+            | ast::StatementKind::Allow(_)
+            | ast::StatementKind::Set { .. }
+            | ast::StatementKind::Ensure { .. }
+            | ast::StatementKind::Fail { .. }
+            | ast::StatementKind::Reply(_)
+            | ast::StatementKind::Yield(_)
+            | ast::StatementKind::Next(_)
+            | ast::StatementKind::Error => continue,
+        };
+        names.push((name.text.clone(), name.span));
+    }
+}

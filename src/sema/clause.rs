@@ -1,0 +1,340 @@
+//! The clauses of a step: which may stand there, and what they say.
+
+use std::collections::BTreeSet;
+
+use super::checker::PlanChecker;
+use super::expr::Expectation;
+use super::plan::{NodeId, Recover, Step, StepKind, Until};
+use super::step::CheckedBody;
+use crate::diag::{Diagnostic, Edit, codes};
+use crate::source::Span;
+use crate::syntax::ast;
+use crate::types::{Effect, ErrorPattern, Type};
+
+impl PlanChecker<'_> {
+    /// The steps that a step names in `after`, and whether `after none` frees it of the order of effects.
+    pub(super) fn order(&mut self, clauses: &[ast::Clause]) -> (Vec<NodeId>, bool) {
+        let (mut after, mut unordered) = (Vec::new(), false);
+        for clause in clauses {
+            match &clause.kind {
+                ast::ClauseKind::After(ast::After::None(_)) => unordered = true,
+                ast::ClauseKind::After(ast::After::Names(names)) => {
+                    after.extend(names.iter().filter_map(|name| self.step_above(name)));
+                }
+                _ => {}
+            }
+        }
+        (after, unordered)
+    }
+
+    /// The node of a step of this block that stands above.
+    pub(super) fn step_above(&mut self, name: &ast::Name) -> Option<NodeId> {
+        self.read.insert(name.text.clone());
+        if let Some(node) = self.open.last().and_then(|block| block.steps.get(&name.text)) {
+            return Some(*node);
+        }
+        // Steps of outer blocks stand above the step that holds this block; it has waited for them already.
+        if self.open.iter().rev().skip(1).any(|block| block.steps.contains_key(&name.text)) {
+            return None;
+        }
+        let diagnostic = match super::Scope::lookup(&self.names, &name.text) {
+            super::Lookup::Later(span) => {
+                let message = format!("`{}` comes later", name.text);
+                Diagnostic::new(&codes::names::USE_BEFORE_DEFINITION, name.span, message)
+                    .label(span, "it is introduced here")
+                    .help("a step can only wait for what stands above it; move this step below")
+            }
+            super::Lookup::Found(_) => {
+                let message = format!("`{}` is no step, so nothing can wait for it to end", name.text);
+                Diagnostic::new(&codes::names::UNKNOWN_NAME, name.span, message).help("`after` names steps")
+            }
+            super::Lookup::Namespace | super::Lookup::Missing => {
+                let steps = self.open.iter().rev().flat_map(|block| block.steps.keys()).cloned().collect::<Vec<_>>();
+                let known = steps.iter().map(|name| &**name);
+                super::finding::unknown(&codes::names::UNKNOWN_NAME, "step", &name.text, name.span, known)
+            }
+        };
+        self.diagnostics.push(diagnostic);
+        None
+    }
+
+    /// Everything but `when`, `after` and `recover`. The step's own name is visible.
+    pub(super) fn clauses(&mut self, step: &ast::Step, body: &CheckedBody) -> Step {
+        let mut checked = Step::bare(StepKind::NotYet("a step"), Type::Invalid, body.effect, Vec::new());
+        let subject = Subject::of(&step.body, body);
+        for clause in &step.clauses {
+            if let Some(reason) = not_applicable(&clause.kind, subject) {
+                self.refuse_clause(clause, reason);
+                continue;
+            }
+            self.clause(step, clause, body, &mut checked);
+        }
+        self.bounds(step, &checked);
+        checked
+    }
+
+    fn clause(&mut self, step: &ast::Step, clause: &ast::Clause, body: &CheckedBody, checked: &mut Step) {
+        match &clause.kind {
+            ast::ClauseKind::When(_)
+            | ast::ClauseKind::After(_)
+            | ast::ClauseKind::Recover { .. }
+            | ast::ClauseKind::Error => {}
+            ast::ClauseKind::Timeout(duration) => checked.timeout = Some(self.duration(duration, "`timeout`")),
+            ast::ClauseKind::Within(duration) => checked.within = Some(self.duration(duration, "`within`")),
+            ast::ClauseKind::Retry(settings) => checked.retry = Some(self.settings().retry(settings)),
+            ast::ClauseKind::Until { condition, every } => {
+                let condition = self.condition(condition);
+                let every = self.duration(every, "`every`");
+                checked.until = Some(Until { condition, every });
+                if !body.effect.floats() {
+                    let message = format!("`until` polls, and this call is of class `{}`", body.effect);
+                    self.diagnostics.push(
+                        Diagnostic::new(&codes::failure::UNTIL_WITH_EFFECT, clause.span, message)
+                            .help("start the effect in one step, and poll a read in the next"),
+                    );
+                }
+            }
+            ast::ClauseKind::Cache(duration) => {
+                self.duration(duration, "`cache`");
+                self.mark_not_yet(clause.span, "`cache`");
+                if !body.effect.floats() {
+                    let message = format!("a call of class `{}` cannot be cached", body.effect);
+                    self.diagnostics.push(
+                        Diagnostic::new(&codes::effects::CACHE_WITH_EFFECT, clause.span, message)
+                            .help("only `pure` and `read` calls may be answered from memory")
+                            .fix_all("remove the clause", vec![Edit { span: clause.span, text: String::new() }]),
+                    );
+                }
+            }
+            ast::ClauseKind::Confirm { text, by, expires } => {
+                self.text(text, "the question of `confirm`");
+                self.role_and_expiry(by.as_ref(), expires.as_ref());
+                self.mark_not_yet(clause.span, "`confirm`");
+            }
+            ast::ClauseKind::Verify { .. } => self.verify(clause, body),
+            ast::ClauseKind::Undo(call) => {
+                self.names.retype(
+                    &step.name.text,
+                    Type::union([body.ty.clone(), Type::Null]),
+                    std::sync::Arc::default(),
+                );
+                self.call(call);
+                self.names.retype(&step.name.text, body.ty.clone(), std::sync::Arc::default());
+                self.mark_not_yet(clause.span, "`undo`");
+            }
+        }
+    }
+
+    fn verify(&mut self, clause: &ast::Clause, body: &CheckedBody) {
+        let ast::ClauseKind::Verify { call, every, within, binding, check, gives } = &clause.kind else { return };
+        let found = self.call(call);
+        if let Some((found, ..)) = &found
+            && !found.effect.floats()
+        {
+            let message = format!("`verify` looks and never acts, and this call is of class `{}`", found.effect);
+            let diagnostic = Diagnostic::new(&codes::effects::VERIFY_NOT_READ, found.span, message);
+            self.diagnostics.push(diagnostic.help("call a tool of class `read`"));
+        }
+        for duration in [every, within].into_iter().flatten() {
+            self.duration(duration, "a time of `verify`");
+        }
+        let ty = found.map_or(Type::Invalid, |(_, ty, _)| ty);
+        self.open_block(super::checker::BlockKind::Do, None, &[]);
+        self.introduce_local(binding, ty);
+        self.condition(check);
+        if let Some(gives) = gives {
+            let expectation = Expectation::of("`gives` stands for the step's value, which");
+            self.value_of(gives, &body.ty, &expectation);
+        }
+        self.close_block();
+        self.mark_not_yet(clause.span, "`verify`");
+    }
+
+    /// `by "role"` and `expires d`.
+    pub(super) fn role_and_expiry(&mut self, by: Option<&ast::Expr>, expires: Option<&ast::Expr>) {
+        if let Some(by) = by {
+            self.text(by, "the role in `by`");
+        }
+        if let Some(expires) = expires {
+            self.duration(expires, "`expires`");
+        }
+    }
+
+    /// An expression that gives a length of time.
+    pub(super) fn duration(&mut self, expression: &ast::Expr, what: &str) -> super::expr::Code {
+        self.value_of(expression, &Type::Duration, &Expectation::of(what))
+    }
+
+    /// The `recover` arms of a step; its own name is not visible in them.
+    pub(super) fn recover_arms(&mut self, step: &ast::Step) -> Vec<(Recover, Type)> {
+        let mut arms = Vec::new();
+        let mut caught = BTreeSet::new();
+        let mut all: Option<Span> = None;
+        for clause in &step.clauses {
+            let ast::ClauseKind::Recover { pattern, binding, body: arm } = &clause.kind else { continue };
+            if matches!(step.body, ast::StepBody::Error) {
+                continue;
+            }
+            let patterns = self.error_patterns(pattern);
+            let names = patterns.iter().map(pattern_name).collect::<BTreeSet<_>>();
+            let hidden = all.is_some() && !names.contains("unknown_outcome") && !names.contains("internal");
+            let repeated = !names.is_empty() && names.iter().all(|name| is_caught(&caught, name));
+            if hidden || repeated {
+                let message = "an earlier arm catches all of this already";
+                let diagnostic = Diagnostic::new(&codes::failure::UNREACHABLE_RECOVER, clause.span, message)
+                    .help("the first arm that matches is taken; remove this one, or put it first");
+                self.diagnostics.push(diagnostic);
+            }
+            match pattern {
+                ast::ErrorPattern::Any => all = all.or(Some(clause.span)),
+                ast::ErrorPattern::Classes(_) => caught.extend(names),
+            }
+            let checked = self.arm("recover", arm, Some((binding.as_ref(), Type::Error)));
+            self.note_effect(checked.effect, &checked.touches);
+            arms.push((Recover { patterns, body: checked.id }, checked.ty));
+        }
+        arms
+    }
+
+    /// Dotted names to what they catch; unknown ones are reported.
+    pub(super) fn error_patterns(&mut self, pattern: &ast::ErrorPattern) -> Vec<ErrorPattern> {
+        let ast::ErrorPattern::Classes(names) = pattern else { return Vec::new() };
+        names.iter().filter_map(|name| self.settings().error_pattern(&name.text, name.span)).collect()
+    }
+
+    fn refuse_clause(&mut self, clause: &ast::Clause, reason: &str) {
+        let message = format!("`{}` cannot stand here: {reason}", clause_word(&clause.kind));
+        self.diagnostics.push(
+            Diagnostic::new(&codes::failure::CLAUSE_NOT_APPLICABLE, clause.span, message)
+                .help("remove the clause")
+                .fix_all("remove the clause", vec![Edit { span: clause.span, text: String::new() }]),
+        );
+    }
+
+    /// What clauses say of each other.
+    fn bounds(&mut self, step: &ast::Step, checked: &Step) {
+        let clause = |wanted: &str| step.clauses.iter().find(|clause| clause_word(&clause.kind) == wanted);
+        if let Some(until) = clause("until")
+            && checked.within.is_none()
+        {
+            let end = until.span.end as usize;
+            let diagnostic = Diagnostic::new(&codes::failure::POLL_WITHOUT_END, until.span, "this poll may never end")
+                .help("say how long to poll: `within 10m`")
+                .fix("add `within 10m`", Span::at(end), " within 10m");
+            self.diagnostics.push(diagnostic);
+        }
+        let constant = |code: &Option<super::expr::Code>| match code.as_ref()?.constant()? {
+            crate::value::Value::Duration(nanos) => Some(*nanos),
+            _ => None,
+        };
+        if let (Some(timeout), Some(within)) = (constant(&checked.timeout), constant(&checked.within))
+            && timeout > within
+            && let (Some(timeout), Some(within)) = (clause("timeout"), clause("within"))
+        {
+            let diagnostic = Diagnostic::new(
+                &codes::failure::TIMEOUT_OVER_WITHIN,
+                timeout.span,
+                "one attempt may take longer than the whole step",
+            )
+            .label(within.span, "the whole step ends here")
+            .help("`within` bounds all attempts together; make it the longer one");
+            self.diagnostics.push(diagnostic);
+        }
+    }
+}
+
+/// What a clause would be attached to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Subject {
+    Tool(Effect),
+    SubPlan,
+    Model,
+    Block,
+    Poll,
+    Wait,
+    Damaged,
+}
+
+impl Subject {
+    fn of(step: &ast::StepBody, body: &CheckedBody) -> Self {
+        match step {
+            ast::StepBody::Call(_) => match &body.kind {
+                StepKind::Call(call) => match call.target {
+                    super::plan::Target::Tool(_) => Self::Tool(body.effect),
+                    super::plan::Target::Plan(..) => Self::SubPlan,
+                },
+                _ => Self::Damaged,
+            },
+            ast::StepBody::Ask { .. } | ast::StepBody::Infer { .. } => Self::Model,
+            ast::StepBody::Do(_) | ast::StepBody::Each { .. } | ast::StepBody::Repeat { .. } => Self::Block,
+            ast::StepBody::Race(_) | ast::StepBody::Match { .. } => Self::Poll,
+            ast::StepBody::Input { .. } | ast::StepBody::Wait(_) => Self::Wait,
+            ast::StepBody::Error => Self::Damaged,
+        }
+    }
+}
+
+/// Why a clause makes no sense there; `None` where it does.
+fn not_applicable(clause: &ast::ClauseKind, subject: Subject) -> Option<&'static str> {
+    use Subject::{Block, Damaged, Model, Poll, SubPlan, Tool, Wait};
+    match clause {
+        ast::ClauseKind::When(_)
+        | ast::ClauseKind::After(_)
+        | ast::ClauseKind::Recover { .. }
+        | ast::ClauseKind::Error => None,
+        ast::ClauseKind::Timeout(_) => match subject {
+            Tool(_) | Model | Damaged => None,
+            SubPlan | Block | Poll | Wait => Some("it bounds one attempt of one call; `within` bounds the whole step"),
+        },
+        ast::ClauseKind::Within(_) => match subject {
+            Wait => Some("whoever waits for people is bounded by `expires`, and a timer by itself"),
+            Tool(_) | SubPlan | Model | Block | Poll | Damaged => None,
+        },
+        ast::ClauseKind::Retry(_) => match subject {
+            Tool(_) | Model | Damaged => None,
+            SubPlan | Block | Poll => Some("only single calls are retried; put it on the calls inside"),
+            Wait => Some("there is no call to retry"),
+        },
+        ast::ClauseKind::Until { .. } | ast::ClauseKind::Cache(_) => match subject {
+            Tool(_) | Damaged => None,
+            SubPlan | Model | Block | Poll | Wait => Some("it goes with one call of a tool"),
+        },
+        ast::ClauseKind::Confirm { .. } => match subject {
+            Wait => Some("this step asks somebody already, or calls nothing"),
+            Tool(_) | SubPlan | Model | Block | Poll | Damaged => None,
+        },
+        ast::ClauseKind::Verify { .. } | ast::ClauseKind::Undo(_) => match subject {
+            Wait => Some("it calls nothing that could be looked at or taken back"),
+            Tool(_) | SubPlan | Model | Block | Poll | Damaged => None,
+        },
+    }
+}
+
+fn clause_word(clause: &ast::ClauseKind) -> &'static str {
+    match clause {
+        ast::ClauseKind::When(_) => "when",
+        ast::ClauseKind::After(_) => "after",
+        ast::ClauseKind::Confirm { .. } => "confirm",
+        ast::ClauseKind::Timeout(_) => "timeout",
+        ast::ClauseKind::Within(_) => "within",
+        ast::ClauseKind::Retry(_) => "retry",
+        ast::ClauseKind::Until { .. } => "until",
+        ast::ClauseKind::Cache(_) => "cache",
+        ast::ClauseKind::Verify { .. } => "verify",
+        ast::ClauseKind::Recover { .. } => "recover",
+        ast::ClauseKind::Undo(_) => "undo",
+        ast::ClauseKind::Error => "clause",
+    }
+}
+
+fn pattern_name(pattern: &ErrorPattern) -> String {
+    match pattern {
+        ErrorPattern::Class(class) => class.to_string(),
+        ErrorPattern::Family(family) => (*family).to_owned(),
+    }
+}
+
+fn is_caught(caught: &BTreeSet<String>, name: &str) -> bool {
+    let family = name.split('.').next().unwrap_or(name);
+    caught.contains(name) || caught.contains(family)
+}

@@ -1,0 +1,166 @@
+//! Calls of functions: `size(x)`, `math.greatest(a, b)`, `has(x.y)`.
+
+use std::sync::Arc;
+
+use super::overload::{self, Verdict};
+use super::path::Absence;
+use super::{Checker, Node, Op, Typed, report};
+use crate::builtins::{self, Function};
+use crate::source::Span;
+use crate::syntax::ast;
+use crate::types::Type;
+use crate::value::Value;
+
+impl Checker<'_> {
+    pub(super) fn global_call(&mut self, name: &ast::Name, arguments: &[ast::Argument], span: Span) -> Typed {
+        match &*name.text {
+            "has" => return self.has(arguments, span),
+            "winner" => return self.winner(arguments, span),
+            _ => {}
+        }
+        let typed = self.arguments(arguments);
+        let Some(function) = builtins::global(&name.text) else {
+            self.report(report::unknown_function(name, None, arguments));
+            return Typed::fail(&format!("unbound function `{}`", name.text), span);
+        };
+        self.call(function, name, typed, arguments, span)
+    }
+
+    pub(super) fn namespaced_call(
+        &mut self,
+        namespace: &'static str,
+        name: &ast::Name,
+        arguments: &[ast::Argument],
+        span: Span,
+    ) -> Typed {
+        let typed = self.arguments(arguments);
+        let Some(function) = builtins::namespaced(namespace, &name.text) else {
+            self.report(report::unknown_function(name, Some(namespace), &[]));
+            return Typed::fail(&format!("unbound function `{namespace}.{}`", name.text), span);
+        };
+        self.call(function, name, typed, arguments, span)
+    }
+
+    /// The arguments of a function, which are taken by position.
+    pub(super) fn arguments(&mut self, arguments: &[ast::Argument]) -> Vec<Typed> {
+        for argument in arguments {
+            if let Some(name) = &argument.name {
+                self.report(report::named_argument(name, argument));
+            }
+        }
+        arguments.iter().map(|argument| self.expression(&argument.value)).collect()
+    }
+
+    fn call(
+        &mut self,
+        function: &'static Function,
+        name: &ast::Name,
+        typed: Vec<Typed>,
+        arguments: &[ast::Argument],
+        span: Span,
+    ) -> Typed {
+        let spans: Vec<Span> = arguments.iter().map(|argument| argument.value.span).collect();
+        let ty = self.result(function, name, &typed, &spans, false);
+        let nodes: Vec<Node> = typed.into_iter().map(|typed| typed.node).collect();
+        if ty != Type::Invalid
+            && let Some(value) = self.folded(function, nodes.iter(), span)
+        {
+            return Typed::new(Op::Constant(value), ty, span);
+        }
+        if let Some((subject, pattern)) = self.constant_pattern(function, nodes.first(), nodes.get(1)) {
+            return Typed::new(Op::Matches { subject: Box::new(subject.clone()), pattern }, ty, span);
+        }
+        Typed::new(Op::Call { function, arguments: nodes }, ty, span)
+    }
+
+    /// The type that a function gives; what does not fit is reported.
+    pub(super) fn result(
+        &mut self,
+        function: &'static Function,
+        name: &ast::Name,
+        arguments: &[Typed],
+        spans: &[Span],
+        method: bool,
+    ) -> Type {
+        let types: Vec<Type> = arguments.iter().map(|typed| typed.ty.clone()).collect();
+        match overload::resolve(function, &types) {
+            Verdict::Gives(ty) => ty,
+            Verdict::Absent(position) => {
+                if let (Some(typed), Some(span)) = (arguments.get(position), spans.get(position)) {
+                    self.report(report::absent_operand(&typed.ty, *span, method && position == 0));
+                }
+                let present: Vec<Type> = types.iter().map(Type::without_null).collect();
+                match overload::resolve(function, &present) {
+                    Verdict::Gives(ty) => ty,
+                    Verdict::Absent(_) | Verdict::NoOverload => Type::Invalid,
+                }
+            }
+            Verdict::NoOverload => {
+                self.report(report::no_overload(function, name, &types, method));
+                Type::Invalid
+            }
+        }
+    }
+
+    /// The value of a function of constants. One that always fails is a finding.
+    pub(super) fn folded<'n>(
+        &mut self,
+        function: &'static Function,
+        arguments: impl Iterator<Item = &'n Node>,
+        span: Span,
+    ) -> Option<Value> {
+        let values: Vec<Value> = arguments.map(|node| node.constant().cloned()).collect::<Option<_>>()?;
+        match (function.body)(&values) {
+            Ok(value) => Some(value),
+            Err(failure) => {
+                if failure.kind != builtins::FailureKind::NoOverload {
+                    self.report(report::always_fails(function.name, &failure, span));
+                }
+                None
+            }
+        }
+    }
+
+    /// A pattern that is known now, compiled once.
+    pub(super) fn constant_pattern<'n>(
+        &mut self,
+        function: &'static Function,
+        subject: Option<&'n Node>,
+        pattern: Option<&Node>,
+    ) -> Option<(&'n Node, Arc<regex::Regex>)> {
+        if function.name != "matches" {
+            return None;
+        }
+        let (subject, node) = (subject?, pattern?);
+        let text = node.constant()?.as_str()?;
+        match builtins::compile_pattern(text) {
+            Ok(pattern) => Some((subject, Arc::new(pattern))),
+            Err(failure) => {
+                self.report(report::always_fails("matches", &failure, node.span));
+                None
+            }
+        }
+    }
+
+    /// `has(x.y)`: whether the field is there; `has(x)`: whether the value is not null.
+    fn has(&mut self, arguments: &[ast::Argument], span: Span) -> Typed {
+        let [argument] = arguments else {
+            self.report(report::has_takes_a_field(span));
+            return Typed::fail("`has` takes one field", span);
+        };
+        let path = &argument.value;
+        let typed = match &path.kind {
+            ast::ExprKind::Name(_) => self.expression(path),
+            ast::ExprKind::Path { base, links }
+                if matches!(links.last().map(|link| &link.kind), Some(ast::LinkKind::Field { .. })) =>
+            {
+                self.path(base, links, path.span, Absence::Null)
+            }
+            _ => {
+                self.report(report::has_takes_a_field(path.span));
+                return Typed::fail("`has` takes a field", span);
+            }
+        };
+        Typed::new(Op::Has(Box::new(typed.node)), Type::Bool, span)
+    }
+}

@@ -1,0 +1,174 @@
+//! How types combine: results of operators, equality that can hold, the common type of several values.
+
+use super::literal::widened;
+use super::{Node, Op, Operator};
+use crate::builtins::operators::Arithmetic;
+use crate::types::{ObjectType, Rest, Type, error_object, fit, result_union};
+
+/// So many different literals make a type that nobody wants to read; from there on their base stands for them.
+const TOLD_LITERALS: usize = 12;
+
+/// The result of an operation that must be possible for every pair of alternatives.
+pub(super) fn every_pair(left: &Type, right: &Type, one: impl Fn(&Type, &Type) -> Option<Type>) -> Option<Type> {
+    let (left, right) = (widened(left), widened(right));
+    let mut results = Vec::new();
+    for first in left.members() {
+        for second in right.members() {
+            if matches!(first, Type::Invalid | Type::Never) || matches!(second, Type::Invalid | Type::Never) {
+                return Some(Type::Any);
+            }
+            results.push(one(first, second)?);
+        }
+    }
+    Some(Type::union(results))
+}
+
+/// The operator of arithmetic behind an operator of a chain.
+pub(super) fn arithmetic_of(operator: Operator) -> Option<Arithmetic> {
+    match operator {
+        Operator::Add => Some(Arithmetic::Add),
+        Operator::Subtract => Some(Arithmetic::Subtract),
+        Operator::Multiply => Some(Arithmetic::Multiply),
+        Operator::Divide => Some(Arithmetic::Divide),
+        Operator::Remainder => Some(Arithmetic::Remainder),
+        Operator::Equal
+        | Operator::NotEqual
+        | Operator::Less
+        | Operator::LessEqual
+        | Operator::Greater
+        | Operator::GreaterEqual
+        | Operator::In => None,
+    }
+}
+
+/// The result of arithmetic on two types without alternatives; `None` where there is none.
+pub(super) fn arithmetic(operator: Operator, left: &Type, right: &Type) -> Option<Type> {
+    let add = operator == Operator::Add;
+    let sum = add || operator == Operator::Subtract;
+    Some(match (left, right) {
+        (Type::Any, Type::Any) => Type::Any,
+        (Type::Any, other) | (other, Type::Any) => {
+            let numeric = matches!(other, Type::Int | Type::Uint | Type::Double);
+            let instant = sum && matches!(other, Type::Timestamp | Type::Duration);
+            let joined = add && matches!(other, Type::String | Type::Bytes | Type::List(_));
+            if !numeric && !instant && !joined {
+                return None;
+            }
+            if matches!(other, Type::String | Type::Bytes) { other.clone() } else { Type::Any }
+        }
+        (Type::Int, Type::Int) => Type::Int,
+        (Type::Uint, Type::Uint) => Type::Uint,
+        (Type::Double, Type::Double | Type::Int) | (Type::Int, Type::Double) if operator != Operator::Remainder => {
+            Type::Double
+        }
+        (Type::String, Type::String) if add => Type::String,
+        (Type::Bytes, Type::Bytes) if add => Type::Bytes,
+        (Type::List(left), Type::List(right)) if add => common([(**left).clone(), (**right).clone()]).list(),
+        (Type::Timestamp, Type::Duration) if sum => Type::Timestamp,
+        (Type::Duration, Type::Timestamp) if add => Type::Timestamp,
+        (Type::Duration, Type::Duration) if sum => Type::Duration,
+        (Type::Timestamp, Type::Timestamp) if operator == Operator::Subtract => Type::Duration,
+        _ => return None,
+    })
+}
+
+/// Whether values of two types without alternatives have an order.
+pub(super) fn ordered(left: &Type, right: &Type) -> Option<Type> {
+    let scalar = |ty: &Type| {
+        is_number(ty) || matches!(ty, Type::Bool | Type::String | Type::Bytes | Type::Timestamp | Type::Duration)
+    };
+    let possible = match (left, right) {
+        (Type::Any, Type::Any) => true,
+        (Type::Any, other) | (other, Type::Any) => scalar(other),
+        (left, right) => is_number(left) && is_number(right) || left == right && scalar(left),
+    };
+    possible.then_some(Type::Bool)
+}
+
+fn is_number(ty: &Type) -> bool {
+    matches!(ty, Type::Int | Type::Uint | Type::Double)
+}
+
+/// Whether some value of the one type equals some value of the other. Whoever compares with null knows why.
+pub(super) fn may_equal(left: &Type, right: &Type) -> bool {
+    if *left == Type::Null || *right == Type::Null {
+        return true;
+    }
+    left.members().iter().any(|first| right.members().iter().any(|second| members_may_equal(first, second)))
+}
+
+fn members_may_equal(left: &Type, right: &Type) -> bool {
+    match (left, right) {
+        (Type::Any | Type::Invalid | Type::Never, _)
+        | (_, Type::Any | Type::Invalid | Type::Never)
+        | (Type::Error, Type::Error) => true,
+        (Type::Literal(left), Type::Literal(right)) => left == right,
+        (Type::Literal(literal), other) | (other, Type::Literal(literal)) => members_may_equal(&literal.base(), other),
+        (Type::List(left), Type::List(right)) => may_equal(left, right),
+        (Type::Map(left), Type::Map(right)) => may_equal(&left.key, &right.key) && may_equal(&left.value, &right.value),
+        (Type::Map(map), Type::Object(object)) | (Type::Object(object), Type::Map(map)) => {
+            may_equal(&map.key, &Type::String)
+                && object.fields.iter().all(|field| !field.required || may_equal(&field.ty, &map.value))
+        }
+        (Type::Object(left), Type::Object(right)) => objects_may_equal(left, right) && objects_may_equal(right, left),
+        (Type::Result(value), other) | (other, Type::Result(value)) => may_equal(&result_union(value), other),
+        (Type::Error, other) | (other, Type::Error) => may_equal(&error_object(), other),
+        (left, right) => left == right || is_number(left) && is_number(right),
+    }
+}
+
+/// Whether what the one object must have can be in the other.
+fn objects_may_equal(left: &ObjectType, right: &ObjectType) -> bool {
+    left.fields.iter().filter(|field| field.required).all(|field| match right.field(&field.name) {
+        Some(other) => may_equal(&field.ty, &other.ty),
+        None => right.rest != Rest::Closed,
+    })
+}
+
+/// The type of the elements of a list: their union, where one list that takes all elements stands for the narrower ones.
+pub(super) fn common(types: impl IntoIterator<Item = Type>) -> Type {
+    let mut kept: Vec<Type> = Vec::new();
+    for ty in types {
+        if kept.iter().any(|other| *other == ty || takes(other, &ty)) {
+            continue;
+        }
+        kept.retain(|other| !takes(&ty, other));
+        kept.push(ty);
+        if kept.len() > TOLD_LITERALS {
+            kept = Type::union(kept.iter().map(widened)).members().to_vec();
+        }
+    }
+    Type::union(kept)
+}
+
+fn takes(wide: &Type, narrow: &Type) -> bool {
+    matches!((wide, narrow), (Type::List(_), Type::List(_))) && fit(narrow, wide).fits()
+}
+
+/// Whether text can be put behind an expression without parentheses.
+pub(super) fn is_simple(node: &Node) -> bool {
+    match &node.op {
+        Op::Constant(_)
+        | Op::Place(_)
+        | Op::Register(_)
+        | Op::Template(_)
+        | Op::List(_)
+        | Op::Map(_)
+        | Op::Path { .. }
+        | Op::Call { .. }
+        | Op::Matches { .. }
+        | Op::Has(_)
+        | Op::Winner(_)
+        | Op::Fail(_) => true,
+        Op::Not(_)
+        | Op::Negate(_)
+        | Op::And(_)
+        | Op::Or(_)
+        | Op::Chain { .. }
+        | Op::Coalesce(_)
+        | Op::Conditional { .. }
+        | Op::Match { .. }
+        | Op::Let { .. }
+        | Op::Is { .. } => false,
+    }
+}

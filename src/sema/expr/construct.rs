@@ -1,0 +1,271 @@
+//! What is built of parts: templates, lists, objects, and the choices between expressions.
+
+use std::sync::Arc;
+
+use super::path::Absence;
+use super::{Checker, MapKey, Node, Op, Piece, Typed, combine, literal, narrow, report};
+use crate::sema::{Atom, Lookup};
+use crate::source::Span;
+use crate::syntax::ast;
+use crate::types::{Field, MapType, Rest, Type};
+use crate::value::{Key, Map, Value};
+
+impl Checker<'_> {
+    pub(super) fn template(&mut self, parts: &[ast::TemplatePart], span: Span) -> Typed {
+        let mut pieces = Vec::with_capacity(parts.len());
+        for part in parts {
+            pieces.push(match part {
+                ast::TemplatePart::Text(text) => Piece::Text(text.clone()),
+                ast::TemplatePart::Expr(expression) => {
+                    let typed = self.expression(expression);
+                    self.interpolated(&typed, expression.span);
+                    Piece::Value(typed.node)
+                }
+            });
+        }
+        Typed::new(Op::Template(pieces), Type::String, span)
+    }
+
+    /// Only what has one obvious text may stand in text.
+    fn interpolated(&mut self, typed: &Typed, span: Span) {
+        let fits = |member: &Type| match literal::widened(member) {
+            Type::String
+            | Type::Int
+            | Type::Uint
+            | Type::Double
+            | Type::Bool
+            | Type::Any
+            | Type::Invalid
+            | Type::Never => true,
+            Type::Null
+            | Type::Bytes
+            | Type::Timestamp
+            | Type::Duration
+            | Type::Type
+            | Type::Literal(_)
+            | Type::List(_)
+            | Type::Map(_)
+            | Type::Object(_)
+            | Type::Union(_)
+            | Type::Result(_)
+            | Type::Error => false,
+        };
+        let present = typed.ty.without_null();
+        if !present.members().iter().all(fits) || typed.ty == Type::Null {
+            self.report(report::interpolated_value(&typed.ty, span));
+        } else if typed.ty.is_optional() {
+            self.report(report::absent_operand(&typed.ty, span, !combine::is_simple(&typed.node)));
+        }
+    }
+
+    pub(super) fn list(&mut self, elements: &[ast::Expr], span: Span) -> Typed {
+        let elements: Vec<Typed> = elements.iter().map(|element| self.expression(element)).collect();
+        list_of(elements, span)
+    }
+
+    pub(super) fn object(&mut self, entries: &[ast::Entry], span: Span) -> Typed {
+        let mut parts = Vec::with_capacity(entries.len());
+        for entry in entries {
+            let key = self.key(&entry.key);
+            let value = self.expression(&entry.value);
+            parts.push((key, value));
+        }
+        map_of(parts, span)
+    }
+
+    /// A key as written: constant where it can be known now.
+    pub(super) fn key(&mut self, key: &ast::EntryKey) -> (MapKey, Type) {
+        match key {
+            ast::EntryKey::Name(name) => (MapKey::Constant(Key::String(name.text.clone())), Type::String),
+            ast::EntryKey::Expr(expression) => {
+                let typed = self.expression(expression);
+                let fits = |member: &Type| {
+                    matches!(
+                        literal::widened(member),
+                        Type::String | Type::Int | Type::Uint | Type::Bool | Type::Any | Type::Invalid | Type::Never
+                    )
+                };
+                if !typed.ty.members().iter().all(fits) {
+                    self.report(report::no_key(&typed.ty, expression.span));
+                }
+                let ty = literal::widened(&typed.ty);
+                match typed.node.constant().and_then(Key::written) {
+                    Some(key) => (MapKey::Constant(key), ty),
+                    None => (MapKey::Computed(typed.node), ty),
+                }
+            }
+        }
+    }
+
+    /// `a ?? b`: absence on the way to any but the last operand is what `??` is for.
+    pub(super) fn coalesce(&mut self, operands: &[ast::Expr], span: Span) -> Typed {
+        let facts = self.facts.len();
+        let mut typed: Vec<Typed> = Vec::with_capacity(operands.len());
+        for (position, operand) in operands.iter().enumerate() {
+            let last = position + 1 == operands.len();
+            typed.push(if last { self.expression(operand) } else { self.lenient(operand) });
+            let complement = self.complement(operand);
+            self.facts.extend(complement);
+        }
+        self.facts.truncate(facts);
+        coalesced(typed, span)
+    }
+
+    /// An operand of `??` before the last.
+    pub(super) fn lenient(&mut self, operand: &ast::Expr) -> Typed {
+        match &operand.kind {
+            ast::ExprKind::Path { base, links } => self.path(base, links, operand.span, Absence::Null),
+            _ => self.expression(operand),
+        }
+    }
+
+    /// What holds where an operand of `??` was absent: the negation of its guard, if that is one condition and under
+    /// it the value is surely there.
+    pub(super) fn complement(&mut self, operand: &ast::Expr) -> Option<Atom> {
+        let name = match &operand.kind {
+            ast::ExprKind::Name(name) => name,
+            ast::ExprKind::Path { base, .. } => match &base.kind {
+                ast::ExprKind::Name(name) => name,
+                _ => return None,
+            },
+            _ => return None,
+        };
+        if self.local(name).is_some() {
+            return None;
+        }
+        let Lookup::Found(binding) = self.scope.lookup(name) else { return None };
+        let open = self.open_part(&binding.guard)?.clone();
+        // A trial under the condition; what it would report was reported before.
+        let (findings, reads) = (self.diagnostics.len(), self.reads.len());
+        let ty = self.with_facts(vec![open.clone()], |checker| checker.lenient(operand).ty);
+        self.diagnostics.truncate(findings);
+        self.reads.truncate(reads);
+        (!ty.admits_null()).then_some(Atom { text: open.text, negated: !open.negated })
+    }
+
+    pub(super) fn conditional(&mut self, arms: &[(ast::Expr, ast::Expr)], otherwise: &ast::Expr, span: Span) -> Typed {
+        self.choice(arms, otherwise, span, &mut Self::expression)
+    }
+
+    /// A conditional whose results are checked by `check`.
+    pub(super) fn choice(
+        &mut self,
+        arms: &[(ast::Expr, ast::Expr)],
+        otherwise: &ast::Expr,
+        span: Span,
+        result_of: &mut dyn FnMut(&mut Self, &ast::Expr) -> Typed,
+    ) -> Typed {
+        let facts = self.facts.len();
+        let mut nodes = Vec::with_capacity(arms.len());
+        let mut types = Vec::with_capacity(arms.len() + 1);
+        for (condition, result) in arms {
+            let test = self.expression(condition);
+            self.bool_operand("? :", &test, condition.span);
+            let value = self.with_facts(narrow::atoms(condition), |checker| result_of(checker, result));
+            self.facts.extend(narrow::negated_atoms(condition));
+            types.push(value.ty);
+            nodes.push((test.node, value.node));
+        }
+        let last = result_of(self, otherwise);
+        self.facts.truncate(facts);
+        types.push(last.ty);
+        Typed::new(Op::Conditional { arms: nodes, otherwise: Box::new(last.node) }, Type::union(types), span)
+    }
+
+    pub(super) fn match_expression(&mut self, subject: &ast::Expr, arms: &[ast::MatchArm], span: Span) -> Typed {
+        self.match_choice(subject, arms, span, &mut Self::expression)
+    }
+
+    /// A `match` whose results are checked by `check`.
+    pub(super) fn match_choice(
+        &mut self,
+        subject: &ast::Expr,
+        arms: &[ast::MatchArm],
+        span: Span,
+        result_of: &mut dyn FnMut(&mut Self, &ast::Expr) -> Typed,
+    ) -> Typed {
+        let held = self.expression(subject);
+        let patterns: Vec<(&ast::Pattern, Span)> = arms.iter().map(|arm| (&arm.pattern, arm.span)).collect();
+        let place = span_to_subject(span, subject.span);
+        let taken = self.check_patterns((subject, &held.ty), &patterns, place);
+        let text = narrow::path_text(subject, &[]);
+        let mut nodes = Vec::with_capacity(arms.len());
+        let mut types = Vec::with_capacity(arms.len());
+        for (arm, pattern) in arms.iter().zip(taken) {
+            self.narrowed.push((text.clone(), pattern.subject));
+            let value = self.with_facts(pattern.facts, |checker| result_of(checker, &arm.value));
+            self.narrowed.pop();
+            types.push(value.ty);
+            nodes.push((pattern.matcher, value.node));
+        }
+        Typed::new(Op::Match { subject: Box::new(held.node), arms: nodes }, Type::union(types), span)
+    }
+}
+
+/// `match e`, without the arms.
+fn span_to_subject(whole: Span, subject: Span) -> Span {
+    Span { start: whole.start, end: subject.end.max(whole.start) }
+}
+
+/// A list; a constant one where all elements are.
+pub(super) fn list_of(elements: Vec<Typed>, span: Span) -> Typed {
+    let mut nodes = Vec::with_capacity(elements.len());
+    let mut types = Vec::with_capacity(elements.len());
+    for element in elements {
+        nodes.push(element.node);
+        types.push(element.ty);
+    }
+    let ty = combine::common(types).list();
+    let constants: Option<Vec<Value>> = nodes.iter().map(|node| node.constant().cloned()).collect();
+    let op = constants.map_or_else(|| Op::List(nodes), |values| Op::Constant(Value::from(values)));
+    Typed::new(op, ty, span)
+}
+
+/// An object, or a map where the keys are not all text that is known; a constant one where all parts are.
+pub(super) fn map_of(parts: Vec<((MapKey, Type), Typed)>, span: Span) -> Typed {
+    let mut fields: Vec<Field> = Vec::with_capacity(parts.len());
+    let mut entries = Vec::with_capacity(parts.len());
+    let (mut keys, mut values) = (Vec::new(), Vec::new());
+    let mut is_object = true;
+    for ((key, key_type), value) in parts {
+        if let MapKey::Constant(Key::String(name)) = &key {
+            fields.retain(|field| field.name != *name);
+            fields.push(Field { name: name.clone(), ty: value.ty.clone(), required: true });
+        } else {
+            is_object = false;
+        }
+        keys.push(key_type);
+        values.push(value.ty);
+        entries.push((key, value.node));
+    }
+    let ty = if is_object {
+        Type::object(fields, Rest::Closed)
+    } else {
+        Type::Map(Arc::new(MapType { key: Type::union(keys), value: combine::common(values) }))
+    };
+    let op = constant_map(&entries).map_or_else(|| Op::Map(entries), Op::Constant);
+    Typed::new(op, ty, span)
+}
+
+fn constant_map(entries: &[(MapKey, Node)]) -> Option<Value> {
+    let mut map = Map::with_capacity(entries.len());
+    for (key, node) in entries {
+        let MapKey::Constant(key) = key else { return None };
+        if map.insert(key.clone(), node.constant()?.clone()).is_some() {
+            return None;
+        }
+    }
+    Some(Value::from(map))
+}
+
+/// The first operand that is there: null is only left where the last one admits it.
+pub(super) fn coalesced(operands: Vec<Typed>, span: Span) -> Typed {
+    let count = operands.len();
+    let mut nodes = Vec::with_capacity(count);
+    let mut types = Vec::with_capacity(count);
+    for (position, operand) in operands.into_iter().enumerate() {
+        types.push(if position + 1 == count { operand.ty } else { operand.ty.without_null() });
+        nodes.push(operand.node);
+    }
+    Typed::new(Op::Coalesce(nodes), Type::union(types), span)
+}

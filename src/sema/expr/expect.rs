@@ -1,0 +1,240 @@
+//! Values that go somewhere: literals are checked part by part, everything else as a whole.
+
+use super::{Checker, Expectation, MapKey, Typed, combine, construct, report};
+use crate::sema::expr::Node;
+use crate::source::Span;
+use crate::syntax::ast;
+use crate::types::{Fit, Literal, MapType, ObjectType, Rest, Type, fit};
+use crate::value::{Key, Value};
+
+impl Checker<'_> {
+    /// An expression whose value goes where `expected` is wanted.
+    pub(super) fn expected(&mut self, expression: &ast::Expr, expected: &Type, expectation: &Expectation) -> Typed {
+        let span = expression.span;
+        match &expression.kind {
+            ast::ExprKind::Object(entries) => match wanted_object(expected, entries) {
+                Some(Wanted::Object(object)) => self.expected_object(entries, span, &object, expectation),
+                Some(Wanted::Map(map)) => self.expected_map(entries, span, &map, expectation),
+                None => self.whole(expression, expected, expectation),
+            },
+            ast::ExprKind::List(elements) => match wanted_element(expected) {
+                Some(element) => {
+                    let inner = expectation.element();
+                    let typed = elements.iter().map(|one| self.expected(one, &element, &inner)).collect();
+                    construct::list_of(typed, span)
+                }
+                None => self.whole(expression, expected, expectation),
+            },
+            ast::ExprKind::Conditional { arms, otherwise } => {
+                self.choice(arms, otherwise, span, &mut |checker, result| {
+                    checker.expected(result, expected, expectation)
+                })
+            }
+            ast::ExprKind::Match { subject, arms } => self.match_choice(subject, arms, span, &mut |checker, result| {
+                checker.expected(result, expected, expectation)
+            }),
+            _ => self.whole(expression, expected, expectation),
+        }
+    }
+
+    /// An expression whose parts say nothing on their own.
+    fn whole(&mut self, expression: &ast::Expr, expected: &Type, expectation: &Expectation) -> Typed {
+        let typed = self.expression(expression);
+        self.fits(typed, expression.span, expected, expectation)
+    }
+
+    /// Holds the type of a value against what is wanted, and reports what cannot be.
+    fn fits(&mut self, mut typed: Typed, span: Span, expected: &Type, expectation: &Expectation) -> Typed {
+        if let Some(number) = typed.node.constant().and_then(Value::as_int)
+            && expected.without_null() == Type::Double
+        {
+            self.lossy_number(number, span);
+        }
+        let Fit::Cannot(mismatch) = fit(&typed.ty, expected) else { return typed };
+        let simple = combine::is_simple(&typed.node);
+        let diagnostic = if mismatch.absent() && mismatch.path.is_empty() {
+            report::absent_value(&typed.ty, expected, expectation, span, simple)
+        } else {
+            report::wrong_type(&typed.ty, expected, &mismatch, expectation, span, &typed.node)
+        };
+        self.report(diagnostic);
+        typed.ty = Type::Invalid;
+        typed
+    }
+
+    fn expected_object(
+        &mut self,
+        entries: &[ast::Entry],
+        span: Span,
+        object: &ObjectType,
+        expectation: &Expectation,
+    ) -> Typed {
+        let mut parts = Vec::with_capacity(entries.len());
+        let mut invalid = false;
+        for entry in entries {
+            let (key, key_type) = self.key(&entry.key);
+            let name = match &key {
+                MapKey::Constant(Key::String(name)) => Some(name.clone()),
+                MapKey::Constant(_) | MapKey::Computed(_) => None,
+            };
+            let value = match name.as_deref().and_then(|name| object.field(name)) {
+                Some(field) => {
+                    let ty = if field.required { field.ty.clone() } else { field.ty.clone().optional() };
+                    self.expected(&entry.value, &ty, &expectation.part(&field.name))
+                }
+                None => match (&object.rest, &name) {
+                    (Rest::Typed(ty), _) => self.expected(&entry.value, ty, expectation),
+                    (Rest::Closed, Some(name)) => {
+                        let place = key_span(entry);
+                        self.report(report::extra_field(name, place, object, expectation));
+                        invalid = true;
+                        self.expression(&entry.value)
+                    }
+                    (Rest::Closed | Rest::Open, _) => self.expression(&entry.value),
+                },
+            };
+            invalid |= value.ty == Type::Invalid;
+            parts.push(((key, key_type), value));
+        }
+        invalid |= self.missing_fields(&parts, object, span, expectation);
+        let mut typed = construct::map_of(parts, span);
+        if invalid {
+            typed.ty = Type::Invalid;
+        }
+        typed
+    }
+
+    /// Reports fields that must be there and are not.
+    fn missing_fields(
+        &mut self,
+        parts: &[((MapKey, Type), Typed)],
+        object: &ObjectType,
+        span: Span,
+        expectation: &Expectation,
+    ) -> bool {
+        let computed = parts.iter().any(|((key, _), _)| matches!(key, MapKey::Computed(_)));
+        if computed {
+            return false;
+        }
+        let given = |name: &str| {
+            parts.iter().any(|((key, _), _)| matches!(key, MapKey::Constant(Key::String(given)) if **given == *name))
+        };
+        let missing: Vec<&str> = object
+            .fields
+            .iter()
+            .filter(|field| field.required && !given(&field.name))
+            .map(|field| &*field.name)
+            .collect();
+        if missing.is_empty() {
+            return false;
+        }
+        self.report(report::missing_fields(&missing, object, span, expectation));
+        true
+    }
+
+    fn expected_map(&mut self, entries: &[ast::Entry], span: Span, map: &MapType, expectation: &Expectation) -> Typed {
+        let mut parts = Vec::with_capacity(entries.len());
+        for entry in entries {
+            let (key, key_type) = self.key(&entry.key);
+            if let Fit::Cannot(_) = fit(&key_type, &map.key) {
+                self.report(report::wrong_key(&key_type, &map.key, key_span(entry)));
+            }
+            let value = self.expected(&entry.value, &map.value, expectation);
+            parts.push(((key, key_type), value));
+        }
+        construct::map_of(parts, span)
+    }
+
+    /// A condition: a bool that is there and known.
+    pub(super) fn condition(&mut self, expression: &ast::Expr) -> Typed {
+        let mut typed = self.expression(expression);
+        let fits = |member: &Type| {
+            matches!(member, Type::Bool | Type::Literal(Literal::Bool(_)) | Type::Invalid | Type::Never)
+        };
+        if !typed.ty.members().iter().all(fits) {
+            self.report(report::not_a_bool("a condition", &typed.ty, expression.span, &typed.node));
+            typed.ty = Type::Invalid;
+        }
+        typed
+    }
+}
+
+impl Expectation {
+    /// The same for an element of a list.
+    fn element(&self) -> Self {
+        let what = match self.what.strip_prefix("an element of ") {
+            Some(_) => self.what.clone(),
+            None => format!("an element of {}", self.what),
+        };
+        Self { code: self.code, what }
+    }
+
+    /// The same for a part of the value.
+    fn part(&self, field: &str) -> Self {
+        // Only the innermost name and the whole are told; what is between can be seen.
+        let inner = self.what.strip_prefix("an element of ").unwrap_or(&self.what);
+        let whole = match inner.strip_prefix("field ") {
+            Some(rest) => rest.split_once(" of ").map_or(rest, |(_, whole)| whole),
+            None => inner,
+        };
+        let what = format!("field `{field}` of {whole}");
+        Self { code: self.code, what }
+    }
+}
+
+/// What an object literal should be.
+enum Wanted {
+    Object(ObjectType),
+    Map(MapType),
+}
+
+/// The one alternative that an object literal can be meant for.
+fn wanted_object(expected: &Type, entries: &[ast::Entry]) -> Option<Wanted> {
+    let mut candidates = Vec::new();
+    for member in expected.members() {
+        match member {
+            Type::Object(object) => candidates.push(Wanted::Object((**object).clone())),
+            Type::Map(map) => candidates.push(Wanted::Map((**map).clone())),
+            Type::Any | Type::Invalid | Type::Result(_) | Type::Error => return None,
+            _ => {}
+        }
+    }
+    if candidates.len() > 1 {
+        candidates.retain(|candidate| match candidate {
+            Wanted::Object(object) => entries.iter().all(|entry| may_be_in(entry, object)),
+            Wanted::Map(_) => true,
+        });
+    }
+    let first = candidates.pop()?;
+    candidates.is_empty().then_some(first)
+}
+
+/// Whether a literal field with a constant text, number or truth value may belong to an object of this type.
+fn may_be_in(entry: &ast::Entry, object: &ObjectType) -> bool {
+    let ast::EntryKey::Name(name) = &entry.key else { return true };
+    let ast::ExprKind::Literal(literal) = &entry.value.kind else { return true };
+    let (_, ty) = super::literal::value(literal);
+    object.field(&name.text).is_none_or(|field| combine::may_equal(&ty, &field.ty))
+}
+
+fn wanted_element(expected: &Type) -> Option<Type> {
+    let mut lists = expected.members().iter().filter_map(|member| match member {
+        Type::List(element) => Some((**element).clone()),
+        _ => None,
+    });
+    let first = lists.next()?;
+    let other = expected.members().iter().any(|member| matches!(member, Type::Any | Type::Invalid));
+    (lists.next().is_none() && !other).then_some(first)
+}
+
+fn key_span(entry: &ast::Entry) -> Span {
+    match &entry.key {
+        ast::EntryKey::Name(name) => name.span,
+        ast::EntryKey::Expr(expression) => expression.span,
+    }
+}
+
+/// Whether a node is a text literal.
+pub(super) fn constant_text(node: &Node) -> Option<&str> {
+    node.constant().and_then(Value::as_str)
+}

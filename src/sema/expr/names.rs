@@ -1,0 +1,139 @@
+//! Names: what they stand for here, and what is told about one that stands for nothing.
+
+use std::sync::Arc;
+
+use super::{Checker, Op, Read, ReadKind, StateTest, Typed, report};
+use crate::protocol::StepState;
+use crate::sema::{Binding, Lookup, NameKind};
+use crate::source::Span;
+use crate::syntax::ast;
+use crate::types::{Literal, Type};
+use crate::value::Value;
+
+/// Names of types that are values where no other name hides them.
+const TYPE_NAMES: &[&str] =
+    &["bool", "bytes", "double", "duration", "int", "list", "map", "null_type", "string", "timestamp", "type", "uint"];
+
+impl Checker<'_> {
+    pub(super) fn name(&mut self, name: &Arc<str>, span: Span) -> Typed {
+        if let Some(local) = self.local(name) {
+            let (register, ty) = (local.register, local.ty.clone());
+            return Typed::new(Op::Register(register), self.seen(name, ty), span);
+        }
+        match self.scope.lookup(name) {
+            Lookup::Found(binding) => self.bound(name, &binding, span),
+            Lookup::Missing if TYPE_NAMES.contains(&&**name) => {
+                Typed::new(Op::Constant(Value::Type(type_name(name).into())), Type::Type, span)
+            }
+            lookup => self.no_value(name, &lookup, span),
+        }
+    }
+
+    fn bound(&mut self, name: &Arc<str>, binding: &Binding, span: Span) -> Typed {
+        if binding.kind == NameKind::Plan {
+            self.report(report::plan_as_value(name, span));
+            return Typed::fail("the plan itself is no value", span);
+        }
+        self.read(name, binding, ReadKind::Value, span);
+        let open = !self.holds(&binding.guard);
+        let ty = if open { binding.ty.clone().optional() } else { binding.ty.clone() };
+        Typed::new(Op::Place(binding.place), self.seen(name, ty), span)
+    }
+
+    /// The type of a name where conditions and arms around it are taken into account.
+    fn seen(&self, name: &Arc<str>, ty: Type) -> Type {
+        let ty = self.narrowed_type(name).cloned().unwrap_or(ty);
+        if ty.is_optional() && self.is_shown(Some(name), name, true) { ty.without_null() } else { ty }
+    }
+
+    /// Remembers that the expression reads a name.
+    fn read(&mut self, name: &Arc<str>, binding: &Binding, kind: ReadKind, span: Span) {
+        if self.reads.iter().any(|read| read.place == binding.place && read.kind == kind) {
+            return;
+        }
+        self.reads.push(Read { place: binding.place, kind, binding: binding.kind, name: name.clone(), span });
+    }
+
+    /// A name that cannot be read here.
+    pub(super) fn no_value(&mut self, name: &str, lookup: &Lookup, span: Span) -> Typed {
+        let diagnostic = match lookup {
+            Lookup::Later(definition) => report::later(name, span, *definition),
+            Lookup::Namespace => report::namespace_as_value(name, span),
+            Lookup::Missing | Lookup::Found(_) => {
+                let locals = self.locals.iter().map(|local| local.name.clone());
+                let mut names: Vec<Arc<str>> = locals.chain(self.scope.visible()).collect();
+                names.sort();
+                names.dedup();
+                report::unknown_name(name, span, &names)
+            }
+        };
+        self.report(diagnostic);
+        Typed::fail(&format!("undeclared reference to `{name}`"), span)
+    }
+
+    /// `x is failed`
+    pub(super) fn is_state(&mut self, subject: &ast::Expr, state: &ast::Name, span: Span) -> Typed {
+        let test = match &*state.text {
+            "settled" => Some(StateTest::Settled),
+            word => StepState::find(word).map(StateTest::State),
+        };
+        if test.is_none() {
+            self.report(report::unknown_status(state));
+        }
+        let ast::ExprKind::Name(name) = &subject.kind else {
+            self.report(report::state_of_no_step(subject.span));
+            return Typed::fail("only a step has a state", span);
+        };
+        match self.scope.lookup(name) {
+            Lookup::Found(binding) if binding.kind == NameKind::Step && self.local(name).is_none() => {
+                self.read(name, &binding, ReadKind::State, subject.span);
+                match test {
+                    Some(test) => Typed::new(Op::Is { place: binding.place, test }, Type::Bool, span),
+                    None => Typed::new(Op::Fail("there is no such state".into()), Type::Bool, span),
+                }
+            }
+            Lookup::Found(_) => {
+                self.report(report::state_of_no_step(subject.span));
+                Typed::fail("only a step has a state", span)
+            }
+            lookup => self.no_value(name, &lookup, subject.span),
+        }
+    }
+
+    pub(super) fn signal(&mut self, name: &ast::Text, span: Span) -> Typed {
+        self.report(report::misplaced_signal(&name.text, span));
+        Typed::fail("a signal is no value", span)
+    }
+
+    /// `winner(x)`: which branch of a race came first.
+    pub(super) fn winner(&mut self, arguments: &[ast::Argument], span: Span) -> Typed {
+        if let [ast::Argument { value: ast::Expr { kind: ast::ExprKind::Name(name), span: place }, .. }] = arguments {
+            match self.scope.lookup(name) {
+                Lookup::Found(binding) if !binding.branches.is_empty() => {
+                    self.read(name, &binding, ReadKind::Value, *place);
+                    let names = binding.branches.iter().map(|name| Type::Literal(Literal::String(name.clone())));
+                    let ty = Type::union(names);
+                    let ty = if self.holds(&binding.guard) || self.is_shown(Some(name), name, true) {
+                        ty
+                    } else {
+                        ty.optional()
+                    };
+                    return Typed::new(Op::Winner(binding.place), ty, span);
+                }
+                Lookup::Found(_) => {}
+                lookup => return self.no_value(name, &lookup, *place),
+            }
+        }
+        self.report(report::winner_of_no_race(span));
+        Typed::fail("`winner` names the branch of a race", span)
+    }
+}
+
+/// The name that `type(x)` gives for values of this type.
+fn type_name(name: &str) -> &str {
+    match name {
+        "timestamp" => "google.protobuf.Timestamp",
+        "duration" => "google.protobuf.Duration",
+        other => other,
+    }
+}

@@ -1,0 +1,250 @@
+//! Operators: unary ones and chains of one level, with the type of each result.
+
+use super::{Checker, Node, Op, Operator, Typed, combine, literal, narrow, report};
+use crate::builtins::operators::{self, Arithmetic};
+use crate::source::Span;
+use crate::syntax::ast;
+use crate::types::Type;
+use crate::value::Value;
+
+/// From here on not every integer is a double: 2^53.
+const LOSSY: u64 = 1 << 53;
+
+impl Checker<'_> {
+    pub(super) fn unary(&mut self, signs: &[(ast::UnaryOp, Span)], operand: &ast::Expr, span: Span) -> Typed {
+        let mut typed = self.expression(operand);
+        for (operator, sign) in signs.iter().rev() {
+            let whole = sign.to(operand.span);
+            typed = match operator {
+                ast::UnaryOp::Not => self.not(typed, whole, operand.span),
+                ast::UnaryOp::Negate => self.negate(typed, whole, operand.span),
+            };
+        }
+        typed.node.span = span;
+        typed
+    }
+
+    fn not(&mut self, typed: Typed, span: Span, operand: Span) -> Typed {
+        self.bool_operand("!", &typed, operand);
+        Typed::new(Op::Not(Box::new(typed.node)), Type::Bool, span)
+    }
+
+    fn negate(&mut self, typed: Typed, span: Span, operand: Span) -> Typed {
+        let present = self.present(&typed, operand);
+        let ty = match literal::widened(&present) {
+            ty @ (Type::Int | Type::Double | Type::Duration | Type::Any | Type::Invalid) => ty,
+            Type::Never => Type::Any,
+            other if other.members().iter().all(|member| matches!(member, Type::Int | Type::Double)) => other,
+            other => {
+                self.report(report::no_unary("-", &other, operand));
+                Type::Invalid
+            }
+        };
+        if let Some(folded) = typed.node.constant().and_then(|value| operators::negate(value).ok()) {
+            let ty = if folded.as_int().is_some() { crate::types::type_of(&folded) } else { ty };
+            return Typed::new(Op::Constant(folded), ty, span);
+        }
+        Typed::new(Op::Negate(Box::new(typed.node)), ty, span)
+    }
+
+    pub(super) fn chain(&mut self, first: &ast::Expr, rest: &[ast::ChainLink], span: Span) -> Typed {
+        match rest.first().map(|link| link.operator) {
+            Some(ast::BinaryOp::And) => self.logical(first, rest, span, true),
+            Some(ast::BinaryOp::Or) => self.logical(first, rest, span, false),
+            _ => self.computed(first, rest, span),
+        }
+    }
+
+    /// `&&` and `||`: what the operands before say holds in those behind.
+    fn logical(&mut self, first: &ast::Expr, rest: &[ast::ChainLink], span: Span, and: bool) -> Typed {
+        let facts = self.facts.len();
+        let mut nodes: Vec<Node> = Vec::with_capacity(rest.len() + 1);
+        for operand in std::iter::once(first).chain(rest.iter().map(|link| &link.operand)) {
+            let typed = self.expression(operand);
+            self.bool_operand(if and { "&&" } else { "||" }, &typed, operand.span);
+            nodes.push(typed.node);
+            self.facts.extend(if and { narrow::atoms(operand) } else { narrow::negated_atoms(operand) });
+        }
+        self.facts.truncate(facts);
+        let op = if and { Op::And(nodes) } else { Op::Or(nodes) };
+        Typed::new(op, Type::Bool, span)
+    }
+
+    fn computed(&mut self, first: &ast::Expr, rest: &[ast::ChainLink], span: Span) -> Typed {
+        let mut left = self.expression(first);
+        let mut left_span = first.span;
+        // The first operand, once it is no longer the whole left side.
+        let mut start = None;
+        let mut links = Vec::with_capacity(rest.len());
+        for link in rest {
+            let right = self.expression(&link.operand);
+            let Some(operator) = operator(link.operator) else { continue };
+            let ty = self.operation(operator, (&left, left_span), (&right, link.operand.span), link.operator_span);
+            left_span = first.span.to(link.operand.span);
+            let folded = if links.is_empty() { folded(operator, &left.node, &right.node) } else { None };
+            let op = folded.map(Op::Constant);
+            if op.is_none() {
+                links.push((operator, right.node));
+            }
+            let so_far = Typed::new(op.unwrap_or_else(|| Op::Fail("a part of a chain".into())), ty, left_span);
+            let before = std::mem::replace(&mut left, so_far);
+            if links.len() == 1 {
+                start.get_or_insert(before.node);
+            }
+        }
+        if let Some(first) = start {
+            return Typed::new(Op::Chain { first: Box::new(first), rest: links }, left.ty, span);
+        }
+        left.node.span = span;
+        left
+    }
+
+    /// The type of one operation, with what is wrong about it reported.
+    fn operation(&mut self, operator: Operator, left: (&Typed, Span), right: (&Typed, Span), sign: Span) -> Type {
+        if left.0.ty == Type::Invalid || right.0.ty == Type::Invalid {
+            return if is_comparison(operator) { Type::Bool } else { Type::Invalid };
+        }
+        match operator {
+            Operator::Equal | Operator::NotEqual => {
+                self.equality(left, right, sign);
+                Type::Bool
+            }
+            Operator::In => {
+                self.membership(left, right, sign);
+                Type::Bool
+            }
+            Operator::Less | Operator::LessEqual | Operator::Greater | Operator::GreaterEqual => {
+                self.pairs(operator, left, right, sign, combine::ordered);
+                Type::Bool
+            }
+            Operator::Add | Operator::Subtract | Operator::Multiply | Operator::Divide | Operator::Remainder => {
+                self.pairs(operator, left, right, sign, |a, b| combine::arithmetic(operator, a, b))
+            }
+        }
+    }
+
+    /// The type of an operation that must be possible for every pair of alternatives. An absence is told where all else
+    /// is well.
+    fn pairs(
+        &mut self,
+        operator: Operator,
+        left: (&Typed, Span),
+        right: (&Typed, Span),
+        sign: Span,
+        one: impl Fn(&Type, &Type) -> Option<Type>,
+    ) -> Type {
+        let types = (left.0.ty.without_null(), right.0.ty.without_null());
+        // What is always null is no operand of anything.
+        let null = [&left.0.ty, &right.0.ty].contains(&&Type::Null);
+        if let Some(result) = combine::every_pair(&types.0, &types.1, one).filter(|_| !null) {
+            self.lossy(left, right);
+            self.present(left.0, left.1);
+            self.present(right.0, right.1);
+            return result;
+        }
+        self.report(report::no_binary(operator, &left.0.ty, &right.0.ty, sign));
+        Type::Invalid
+    }
+
+    fn equality(&mut self, left: (&Typed, Span), right: (&Typed, Span), sign: Span) {
+        self.lossy(left, right);
+        // Two constants are an odd question, but one whose answer is clear.
+        let constants = left.0.node.constant().is_some() && right.0.node.constant().is_some();
+        let widen = |ty: &Type| if constants { literal::widened(ty) } else { ty.clone() };
+        let (first, second) = (widen(&left.0.ty), widen(&right.0.ty));
+        if !combine::may_equal(&first, &second) {
+            self.report(report::never_equal(&first, &second, (left.1, right.1), sign));
+        }
+    }
+
+    fn membership(&mut self, left: (&Typed, Span), right: (&Typed, Span), sign: Span) {
+        let container = self.present(right.0, right.1);
+        for member in container.members() {
+            let sought = match member {
+                Type::List(element) => (**element).clone(),
+                Type::Map(map) => map.key.clone(),
+                Type::Object(_) | Type::Result(_) | Type::Error => Type::String,
+                Type::Any | Type::Invalid | Type::Never => continue,
+                other => return self.report(report::no_binary(Operator::In, &left.0.ty, other, sign)),
+            };
+            if !combine::may_equal(&left.0.ty, &sought) {
+                return self.report(report::never_in(&left.0.ty, member, sign));
+            }
+        }
+    }
+
+    /// The type of an operand that must be there; its absence is reported.
+    pub(super) fn present(&mut self, typed: &Typed, span: Span) -> Type {
+        if typed.ty.is_optional() {
+            self.report(report::absent_operand(&typed.ty, span, true));
+            return typed.ty.without_null();
+        }
+        typed.ty.clone()
+    }
+
+    /// An operand of a logical operator. What is unknown is left to the run.
+    pub(super) fn bool_operand(&mut self, symbol: &str, typed: &Typed, span: Span) {
+        let fits =
+            |member: &Type| matches!(literal::widened(member), Type::Bool | Type::Any | Type::Invalid | Type::Never);
+        if !typed.ty.members().iter().all(fits) {
+            self.report(report::not_a_bool(&format!("an operand of `{symbol}`"), &typed.ty, span, &typed.node));
+        }
+    }
+
+    /// An integer that no double equals, meeting a double.
+    fn lossy(&mut self, left: (&Typed, Span), right: (&Typed, Span)) {
+        for ((constant, span), (other, _)) in [(left, right), (right, left)] {
+            if let Some(number) = constant.node.constant().and_then(Value::as_int)
+                && literal::widened(&other.ty) == Type::Double
+            {
+                self.lossy_number(number, span);
+            }
+        }
+    }
+
+    /// An integer literal that becomes a double.
+    pub(super) fn lossy_number(&mut self, number: i64, span: Span) {
+        #[expect(
+            clippy::cast_precision_loss,
+            clippy::cast_possible_truncation,
+            reason = "the loss is what is asked for"
+        )]
+        let survives = (number as f64) as i128 == i128::from(number);
+        if number.unsigned_abs() > LOSSY && !survives {
+            self.report(report::lossy_number(number, span));
+        }
+    }
+}
+
+fn is_comparison(operator: Operator) -> bool {
+    combine::arithmetic_of(operator).is_none()
+}
+
+fn operator(operator: ast::BinaryOp) -> Option<Operator> {
+    Some(match operator {
+        ast::BinaryOp::Or | ast::BinaryOp::And => return None,
+        ast::BinaryOp::Equal => Operator::Equal,
+        ast::BinaryOp::NotEqual => Operator::NotEqual,
+        ast::BinaryOp::Less => Operator::Less,
+        ast::BinaryOp::LessEqual => Operator::LessEqual,
+        ast::BinaryOp::Greater => Operator::Greater,
+        ast::BinaryOp::GreaterEqual => Operator::GreaterEqual,
+        ast::BinaryOp::In => Operator::In,
+        ast::BinaryOp::Add => Operator::Add,
+        ast::BinaryOp::Subtract => Operator::Subtract,
+        ast::BinaryOp::Multiply => Operator::Multiply,
+        ast::BinaryOp::Divide => Operator::Divide,
+        ast::BinaryOp::Remainder => Operator::Remainder,
+    })
+}
+
+/// The value of arithmetic over constants. Only what stays small: text and lists are joined at run time.
+fn folded(operator: Operator, left: &Node, right: &Node) -> Option<Value> {
+    let operator: Arithmetic = combine::arithmetic_of(operator)?;
+    let (left, right) = (left.constant()?, right.constant()?);
+    let small = |value: &Value| value.as_number().is_some() || value.as_duration().is_some();
+    if !small(left) || !small(right) {
+        return None;
+    }
+    operators::arithmetic(operator, left.clone(), right).ok()
+}

@@ -1,0 +1,213 @@
+//! Which form of a function takes values of given types, and what it gives for them.
+
+use super::{combine, literal};
+use crate::builtins::{Function, Overload, Shape};
+use crate::types::{Field, Rest, Type};
+
+/// Whether a function can be called with values of some types.
+pub(super) enum Verdict {
+    Gives(Type),
+    /// The argument at this position may be absent, and is all that is wrong.
+    Absent(usize),
+    NoOverload,
+}
+
+/// How many variables one overload may have.
+const VARIABLES: usize = 4;
+
+/// What the variables of an overload stand for in one call.
+#[derive(Default)]
+struct Bound {
+    variables: [Option<Type>; VARIABLES],
+    /// The types of the arguments that may be any number.
+    numbers: Vec<Type>,
+}
+
+/// The result of a function for arguments of these types.
+pub(super) fn resolve(function: &Function, arguments: &[Type]) -> Verdict {
+    if arguments.contains(&Type::Invalid) {
+        return Verdict::Gives(silent(function));
+    }
+    if let Some(result) = result(function, arguments) {
+        return Verdict::Gives(result);
+    }
+    for (position, argument) in arguments.iter().enumerate() {
+        if argument.is_optional() {
+            let mut present = arguments.to_vec();
+            if let Some(slot) = present.get_mut(position) {
+                *slot = argument.without_null();
+            }
+            if result(function, &present).is_some() {
+                return Verdict::Absent(position);
+            }
+        }
+    }
+    Verdict::NoOverload
+}
+
+/// The result where every alternative of every argument is taken by some form.
+fn result(function: &Function, arguments: &[Type]) -> Option<Type> {
+    if let Some(result) = direct(function, arguments) {
+        return Some(result);
+    }
+    let position = arguments.iter().position(|argument| argument.members().len() > 1)?;
+    let alternatives = arguments.get(position)?.members().to_vec();
+    let mut results = Vec::new();
+    for alternative in alternatives {
+        let mut narrowed = arguments.to_vec();
+        if let Some(slot) = narrowed.get_mut(position) {
+            *slot = alternative;
+        }
+        results.push(result_of_alternative(function, &narrowed, position)?);
+    }
+    Some(Type::union(results))
+}
+
+/// Further unions behind the first one are taken as a whole, which keeps the work linear.
+fn result_of_alternative(function: &Function, arguments: &[Type], position: usize) -> Option<Type> {
+    direct(function, arguments).or_else(|| {
+        let next = arguments.iter().enumerate().find(|(at, ty)| *at > position && ty.members().len() > 1)?;
+        let mut results = Vec::new();
+        for alternative in next.1.members() {
+            let mut narrowed = arguments.to_vec();
+            if let Some(slot) = narrowed.get_mut(next.0) {
+                *slot = alternative.clone();
+            }
+            results.push(direct(function, &narrowed)?);
+        }
+        Some(Type::union(results))
+    })
+}
+
+/// The result where some form takes the arguments as they are.
+fn direct(function: &Function, arguments: &[Type]) -> Option<Type> {
+    let unknown = arguments.contains(&Type::Any);
+    let mut results = Vec::new();
+    for overload in function.overloads {
+        let mut bound = Bound::default();
+        if overload_takes(overload, arguments, &mut bound) {
+            let ty = instance(&overload.result, &bound);
+            if !unknown {
+                return Some(ty);
+            }
+            results.push(ty);
+        }
+    }
+    (!results.is_empty()).then(|| Type::union(results))
+}
+
+/// Whether an overload takes arguments of these types.
+fn overload_takes(overload: &Overload, arguments: &[Type], bound: &mut Bound) -> bool {
+    overload.parameters.len() == arguments.len()
+        && overload.parameters.iter().zip(arguments).all(|(shape, ty)| takes(shape, ty, bound))
+}
+
+fn takes(shape: &Shape, ty: &Type, bound: &mut Bound) -> bool {
+    let ty = &literal::widened(ty);
+    if matches!(ty, Type::Any | Type::Invalid | Type::Never) {
+        return true;
+    }
+    if let Type::Union(members) = ty
+        && !matches!(shape, Shape::Any | Shape::Variable(_))
+    {
+        return members.iter().all(|member| takes(shape, member, bound));
+    }
+    match shape {
+        Shape::Any => true,
+        Shape::Null => *ty == Type::Null,
+        Shape::Bool => *ty == Type::Bool,
+        Shape::Int => *ty == Type::Int,
+        Shape::Uint => *ty == Type::Uint,
+        Shape::Double => *ty == Type::Double,
+        Shape::Number => {
+            bound.numbers.push(ty.clone());
+            matches!(ty, Type::Int | Type::Uint | Type::Double)
+        }
+        Shape::String => *ty == Type::String,
+        Shape::Bytes => *ty == Type::Bytes,
+        Shape::Timestamp => *ty == Type::Timestamp,
+        Shape::Duration => *ty == Type::Duration,
+        Shape::Type => *ty == Type::Type,
+        Shape::List(element) => matches!(ty, Type::List(inner) if takes(element, inner, bound)),
+        Shape::Map(key, value) => match ty {
+            Type::Map(map) => takes(key, &map.key, bound) && takes(value, &map.value, bound),
+            Type::Object(object) => {
+                takes(key, &Type::String, bound) && object.fields.iter().all(|field| takes(value, &field.ty, bound))
+            }
+            Type::Result(_) | Type::Error => takes(key, &Type::String, bound),
+            _ => false,
+        },
+        Shape::Entry(_) => matches!(ty, Type::Object(_) | Type::Map(_)),
+        Shape::Variable(number) => {
+            if let Some(slot) = bound.variables.get_mut(usize::from(*number)) {
+                let known = slot.take().unwrap_or(Type::Never);
+                *slot = Some(combine::common([known, ty.clone()]));
+            }
+            true
+        }
+    }
+}
+
+fn instance(shape: &Shape, bound: &Bound) -> Type {
+    match shape {
+        Shape::Any => Type::Any,
+        Shape::Null => Type::Null,
+        Shape::Bool => Type::Bool,
+        Shape::Int => Type::Int,
+        Shape::Uint => Type::Uint,
+        Shape::Double => Type::Double,
+        Shape::Number if bound.numbers.is_empty() => Type::union([Type::Int, Type::Uint, Type::Double]),
+        Shape::Number => Type::union(bound.numbers.iter().cloned()),
+        Shape::String => Type::String,
+        Shape::Bytes => Type::Bytes,
+        Shape::Timestamp => Type::Timestamp,
+        Shape::Duration => Type::Duration,
+        Shape::Type => Type::Type,
+        Shape::List(element) => instance(element, bound).list(),
+        Shape::Map(key, value) => Type::Map(std::sync::Arc::new(crate::types::MapType {
+            key: instance(key, bound),
+            value: instance(value, bound),
+        })),
+        Shape::Entry(value) => {
+            let field = |name: &str, ty| Field { name: name.into(), ty, required: true };
+            let fields = vec![field("key", Type::String), field("value", instance(value, bound))];
+            Type::object(fields, Rest::Closed)
+        }
+        Shape::Variable(number) => bound.variables.get(usize::from(*number)).cloned().flatten().unwrap_or(Type::Any),
+    }
+}
+
+/// What is said of the result where an argument was already wrong: its type, if there is only one.
+fn silent(function: &Function) -> Type {
+    let mut results: Vec<Type> =
+        function.overloads.iter().map(|overload| instance(&overload.result, &Bound::default())).collect();
+    results.dedup();
+    match results.as_slice() {
+        [Type::Any] => Type::Invalid,
+        [one] => one.clone(),
+        _ => Type::Invalid,
+    }
+}
+
+/// The forms of a function as an author would write them.
+pub(super) fn forms(function: &Function, method: bool) -> Vec<String> {
+    let text = |overload: &Overload| {
+        let mut parameters: Vec<String> = overload.parameters.iter().map(shape_text).collect();
+        let receiver =
+            if method && !parameters.is_empty() { format!("{}.", parameters.remove(0)) } else { String::new() };
+        let name = function.name;
+        format!("{receiver}{name}({}) -> {}", parameters.join(", "), shape_text(&overload.result))
+    };
+    function.overloads.iter().map(text).collect()
+}
+
+fn shape_text(shape: &Shape) -> String {
+    match shape {
+        Shape::Variable(_) => "T".to_owned(),
+        Shape::List(Shape::Number) => format!("({})[]", shape_text(&Shape::Number)),
+        Shape::List(element) => format!("{}[]", shape_text(element)),
+        Shape::Map(key, value) => format!("map<{}, {}>", shape_text(key), shape_text(value)),
+        Shape::Entry(value) => format!("{{ key: string, value: {} }}", shape_text(value)),
+        other => instance(other, &Bound::default()).to_string(),
+    }
+}

@@ -1,0 +1,121 @@
+//! Findings about values that may be absent.
+
+use super::{appended, wrapped};
+use crate::diag::codes::types::{ALWAYS_ABSENT, MAYBE_ABSENT};
+use crate::diag::{Diagnostic, Edit};
+use crate::sema::Atom;
+use crate::sema::expr::Expectation;
+use crate::source::Span;
+use crate::syntax::ast;
+use crate::types::Type;
+
+/// Reading through a value that may be null. `link` is what is read of it, `reason` when it is there.
+pub(in crate::sema::expr) fn maybe_absent(
+    path: &str,
+    ty: &Type,
+    place: Span,
+    link: &ast::Link,
+    reason: Option<String>,
+) -> Diagnostic {
+    let insert = if matches!(link.kind, ast::LinkKind::Index { .. }) { "?." } else { "?" };
+    let edit = Edit { span: Span::at(link.span.start as usize), text: insert.to_owned() };
+    let help = match &reason {
+        Some(condition) => format!("read it with `?.`, give a default with `??`, or read it only when `{condition}`"),
+        None => format!("read it with `?.`, give a default with `??`, or read it only when `{path} != null`"),
+    };
+    let note = match reason {
+        Some(condition) => format!("there only when `{condition}`"),
+        None => "may be absent".to_owned(),
+    };
+    Diagnostic::new(&MAYBE_ABSENT, place, format!("`{path}` may be absent, and `{}` reads through it", link_text(link)))
+        .note(note)
+        .expected(ty.without_null(), ty)
+        .help(help)
+        .fix_all("read it with `?.`", vec![edit])
+}
+
+/// Reading through a value that is always null.
+pub(in crate::sema::expr) fn always_absent(path: &str, place: Span, link: Span) -> Diagnostic {
+    Diagnostic::new(&ALWAYS_ABSENT, place.to(link), format!("`{path}` is always null, so nothing can be read of it"))
+        .note("always null")
+        .expected("an object or a list", "null")
+        .help("read another value here, or leave the reading out")
+}
+
+/// An operand or argument that must be there.
+///
+/// `tight` where an operator stands beside it, which would bind before `??`.
+pub(in crate::sema::expr) fn absent_operand(ty: &Type, span: Span, tight: bool) -> Diagnostic {
+    let default = default_of(&ty.without_null());
+    let edits = if tight {
+        wrapped(span, "(", &format!(" ?? {default})"))
+    } else {
+        vec![Edit { span: Span::at(span.end as usize), text: format!(" ?? {default}") }]
+    };
+    Diagnostic::new(&MAYBE_ABSENT, span, "this value may be absent, and it is needed here")
+        .note("may be absent")
+        .expected(ty.without_null(), ty)
+        .help(format!("give a default: `?? {default}`, or test it with `!= null` first"))
+        .unsafe_fix(format!("use {default} where it is absent"), edits)
+}
+
+/// A value that must be there where it goes.
+pub(in crate::sema::expr) fn absent_value(
+    ty: &Type,
+    expected: &Type,
+    expectation: &Expectation,
+    span: Span,
+    simple: bool,
+) -> Diagnostic {
+    let default = default_of(expected);
+    Diagnostic::new(&MAYBE_ABSENT, span, format!("{} must be there, and this value may be absent", expectation.what))
+        .note("may be absent")
+        .expected(expected, ty)
+        .help(format!("give a default: `?? {default}`, or put the step under the same condition as the value"))
+        .unsafe_fix(format!("use {default} where it is absent"), appended(span, &format!(" ?? {default}"), simple))
+}
+
+/// A part of a guard as an author would write it.
+pub(in crate::sema::expr) fn atom_text(atom: &Atom) -> String {
+    if !atom.negated {
+        return atom.text.to_string();
+    }
+    if let Some(path) = atom.text.strip_suffix(" == null") {
+        return format!("{path} != null");
+    }
+    let simple = atom.text.chars().all(|character| character.is_alphanumeric() || "._".contains(character));
+    if simple { format!("!{}", atom.text) } else { format!("!({})", atom.text) }
+}
+
+/// An empty value of a type, as text.
+fn default_of(ty: &Type) -> String {
+    match ty {
+        Type::String => "\"\"".to_owned(),
+        Type::Int | Type::Uint => "0".to_owned(),
+        Type::Double => "0.0".to_owned(),
+        Type::Bool => "false".to_owned(),
+        Type::Duration => "0s".to_owned(),
+        Type::List(_) => "[]".to_owned(),
+        Type::Map(_) => "{}".to_owned(),
+        Type::Literal(literal) => literal.to_string(),
+        Type::Union(members) => members.first().map_or_else(|| "…".to_owned(), default_of),
+        Type::Never
+        | Type::Any
+        | Type::Invalid
+        | Type::Null
+        | Type::Bytes
+        | Type::Timestamp
+        | Type::Type
+        | Type::Object(_)
+        | Type::Result(_)
+        | Type::Error => "null".to_owned(),
+    }
+}
+
+fn link_text(link: &ast::Link) -> String {
+    match &link.kind {
+        ast::LinkKind::Field { name, .. } => format!(".{}", name.text),
+        ast::LinkKind::Index { .. } => "[…]".to_owned(),
+        ast::LinkKind::Call { name, .. } => format!(".{}(…)", name.text),
+    }
+}

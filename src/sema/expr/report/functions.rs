@@ -1,0 +1,141 @@
+//! Findings about functions, methods and macros.
+
+use super::{short, with_names};
+use crate::builtins::{self, Failure, Form, Function};
+use crate::diag::codes::{names, types};
+use crate::diag::{Diagnostic, Edit};
+use crate::sema::expr::{macros, overload};
+use crate::source::Span;
+use crate::syntax::ast;
+use crate::types::Type;
+
+/// More forms of a function than these say less.
+const TOLD_FORMS: usize = 4;
+
+pub(in crate::sema::expr) fn unknown_function(
+    name: &ast::Name,
+    namespace: Option<&'static str>,
+    arguments: &[ast::Argument],
+) -> Diagnostic {
+    let shown = namespace.map_or_else(|| name.text.to_string(), |namespace| format!("{namespace}.{}", name.text));
+    let diagnostic = Diagnostic::new(&names::UNKNOWN_FUNCTION, name.span, format!("there is no function `{shown}`"))
+        .note("not a function");
+    if namespace.is_none() && builtins::method(&name.text).is_some() {
+        return as_method(diagnostic, name, arguments);
+    }
+    let form = namespace.map_or(Form::Global, Form::Namespace);
+    let mut known: Vec<&str> =
+        builtins::all().filter(|function| function.forms.contains(&form)).map(|function| function.name).collect();
+    if namespace.is_none() {
+        known.extend(["has", "winner"]);
+    }
+    known.sort_unstable();
+    with_names(diagnostic, &name.text, name.span, &known)
+}
+
+/// A method that is written like a function: its first argument belongs in front.
+fn as_method(diagnostic: Diagnostic, name: &ast::Name, arguments: &[ast::Argument]) -> Diagnostic {
+    let diagnostic = diagnostic.help(format!("`{0}` belongs to a value: write `x.{0}(…)`", name.text));
+    let Some((receiver, rest)) = arguments.split_first() else { return diagnostic };
+    let simple = matches!(
+        receiver.value.kind,
+        ast::ExprKind::Name(_) | ast::ExprKind::Path { .. } | ast::ExprKind::Literal(_) | ast::ExprKind::Call { .. }
+    );
+    let (open, close) = if simple { ("", "") } else { ("(", ")") };
+    let behind = rest.first().map_or(receiver.span.end, |next| next.span.start);
+    let edits = vec![
+        Edit { span: Span { start: name.span.start, end: receiver.span.start }, text: open.to_owned() },
+        Edit { span: Span { start: receiver.span.end, end: behind }, text: format!("{close}.{}(", name.text) },
+    ];
+    diagnostic.fix_all(format!("call `{}` as a method", name.text), edits)
+}
+
+pub(in crate::sema::expr) fn unknown_method(name: &ast::Name, receiver: &Type) -> Diagnostic {
+    let diagnostic = Diagnostic::new(
+        &names::UNKNOWN_FUNCTION,
+        name.span,
+        format!("{} has no method `{}`", short(receiver), name.text),
+    )
+    .note("not a method");
+    if builtins::global(&name.text).is_some() {
+        return diagnostic.help(format!("`{0}` is a function: write `{0}(x)`", name.text));
+    }
+    if macros::NAMES.contains(&&*name.text) {
+        return diagnostic.help(format!("`{0}` takes a variable and an expression: `xs.{0}(x, …)`", name.text));
+    }
+    let methods = builtins::all().filter(|function| function.forms.contains(&Form::Method)).map(|one| one.name);
+    let mut known: Vec<&str> = methods.chain(macros::NAMES.iter().copied()).collect();
+    known.sort_unstable();
+    with_names(diagnostic, &name.text, name.span, &known)
+}
+
+pub(in crate::sema::expr) fn no_overload(
+    function: &Function,
+    name: &ast::Name,
+    arguments: &[Type],
+    method: bool,
+) -> Diagnostic {
+    let types: Vec<String> = arguments.iter().map(short).collect();
+    let given = match types.split_first() {
+        Some((receiver, rest)) if method => format!("{receiver}.{}({})", function.name, rest.join(", ")),
+        _ => format!("{}({})", function.name, types.join(", ")),
+    };
+    let mut forms = overload::forms(function, method);
+    if let Some(more) = forms.len().checked_sub(TOLD_FORMS).filter(|more| *more > 0) {
+        forms.truncate(TOLD_FORMS);
+        forms.push(format!("{more} more"));
+    }
+    let known = arguments.len();
+    let counts = function.overloads.iter().all(|overload| overload.parameters.len() != known);
+    let message = if counts {
+        format!("`{}` does not take {} arguments", function.name, known - usize::from(method && known > 0))
+    } else {
+        format!("`{}` does not take {}", function.name, types.join(", "))
+    };
+    Diagnostic::new(&types::NO_OVERLOAD, name.span, message)
+        .note("no such form")
+        .expected(forms.join(" | "), given)
+        .help(format!("it is {}", forms.join(", ")))
+        .available(forms)
+}
+
+pub(in crate::sema::expr) fn always_fails(function: &str, failure: &Failure, span: Span) -> Diagnostic {
+    Diagnostic::new(&types::WRONG_TYPE, span, format!("`{function}` always fails here: {}", failure.message))
+        .note("fails whenever it is reached")
+        .help("correct the constant")
+}
+
+pub(in crate::sema::expr) fn named_argument(name: &ast::Name, argument: &ast::Argument) -> Diagnostic {
+    let until_value = Span { start: argument.span.start, end: argument.value.span.start };
+    Diagnostic::new(&names::UNKNOWN_ARGUMENT, name.span, "a function takes its arguments by position, without names")
+        .note("a name")
+        .help(format!("leave out `{}:`", name.text))
+        .fix(format!("leave out `{}:`", name.text), until_value, "")
+}
+
+pub(in crate::sema::expr) fn has_takes_a_field(span: Span) -> Diagnostic {
+    Diagnostic::new(&types::NO_OVERLOAD, span, "`has` asks for one field or one name")
+        .note("neither a field nor a name")
+        .expected("has(x.field) | has(x)", "another expression")
+        .help("write `has(x.field)` or `has(x)`; a key is tested with `\"key\" in x`")
+}
+
+pub(in crate::sema::expr) fn variable_expected(name: &str, span: Span) -> Diagnostic {
+    Diagnostic::new(&types::NO_OVERLOAD, span, format!("`{name}` wants the name of a variable here"))
+        .note("not a plain name")
+        .expected("a name", "another expression")
+        .help(format!("write a plain name for each element, as in `xs.{name}(x, …)`"))
+}
+
+pub(in crate::sema::expr) fn bind_arguments(span: Span) -> Diagnostic {
+    Diagnostic::new(&types::NO_OVERLOAD, span, "`cel.bind` takes a name, a value and an expression")
+        .expected("cel.bind(x, value, expression)", "another number of arguments")
+        .help("write `cel.bind(x, value, expression with x)`")
+}
+
+pub(in crate::sema::expr) fn winner_of_no_race(span: Span) -> Diagnostic {
+    Diagnostic::new(&types::NO_OVERLOAD, span, "`winner` takes the name of a `race` step")
+        .note("not a race")
+        .expected("winner(step)", "another value")
+        .help("name a step that is a `race`: `winner(x)` is the name of the branch that came first")
+}

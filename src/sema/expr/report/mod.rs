@@ -1,0 +1,85 @@
+//! The findings of the checker of expressions: one constructor each.
+
+mod absence;
+mod choices;
+mod functions;
+mod names;
+mod values;
+
+pub(super) use absence::{absent_operand, absent_value, always_absent, atom_text, maybe_absent};
+pub(super) use choices::{impossible_pattern, non_exhaustive, unreachable_arm};
+pub(super) use functions::{
+    always_fails, bind_arguments, has_takes_a_field, named_argument, no_overload, unknown_function, unknown_method,
+    variable_expected, winner_of_no_race,
+};
+pub(super) use names::{
+    call_in_expression, later, misplaced_signal, namespace_as_value, not_an_object, plan_as_value, state_of_no_step,
+    unknown_field, unknown_name, unknown_status,
+};
+pub(super) use values::{
+    extra_field, interpolated_value, lossy_number, missing_fields, never_equal, never_in, no_binary, no_elements,
+    no_key, no_unary, not_a_bool, not_a_list, wrong_key, wrong_position, wrong_type,
+};
+
+use crate::diag::{Diagnostic, Edit, closest};
+use crate::source::Span;
+use crate::types::{Literal, Type};
+
+/// Adds the names that exist, the nearest first, and the edit to it where one is near.
+fn with_names(diagnostic: Diagnostic, word: &str, place: Span, names: &[impl AsRef<str>]) -> Diagnostic {
+    // A word of one letter is near to every other; they must have something in common.
+    let alike = names.iter().map(AsRef::as_ref).filter(|name| name.contains(|letter| word.contains(letter)));
+    let near = closest(word, alike);
+    let mut available: Vec<&str> = near.into_iter().collect();
+    available.extend(names.iter().map(AsRef::as_ref).filter(|name| Some(*name) != near));
+    let diagnostic = diagnostic.available(available);
+    match near {
+        Some(near) => {
+            diagnostic.help(format!("did you mean `{near}`?")).fix(format!("write `{near}`"), place, written(near))
+        }
+        None => diagnostic,
+    }
+}
+
+/// A name as it is written: in back quotes where it is no identifier.
+pub(super) fn written(name: &str) -> String {
+    let mut characters = name.chars();
+    let start = characters.next().is_some_and(|first| first == '_' || unicode_ident::is_xid_start(first));
+    if start && characters.all(unicode_ident::is_xid_continue) { name.to_owned() } else { format!("`{name}`") }
+}
+
+/// A type in a message, cut off where it is long. The full one stands in `expected` and `actual`.
+fn short(ty: &Type) -> String {
+    const TOLD: usize = 100;
+    let text = ty.to_string();
+    match text.char_indices().nth(TOLD) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or(&text)),
+        None => text,
+    }
+}
+
+/// Writes the text that was meant instead of another; safe where it is surely a slip.
+fn meant(diagnostic: Diagnostic, given: &str, near: &str, span: Span) -> Diagnostic {
+    let quoted = Literal::String(near.into()).to_string();
+    let diagnostic = diagnostic.help(format!("did you mean {quoted}?"));
+    let slip = given.to_lowercase() == near.to_lowercase() || given.chars().count() >= 4;
+    let edits = vec![Edit { span, text: quoted.clone() }];
+    let title = format!("write {quoted}");
+    if slip { diagnostic.fix_all(title, edits) } else { diagnostic.unsafe_fix(title, edits) }
+}
+
+/// Puts text around an expression.
+fn wrapped(span: Span, before: &str, after: &str) -> Vec<Edit> {
+    vec![
+        Edit { span: Span::at(span.start as usize), text: before.to_owned() },
+        Edit { span: Span::at(span.end as usize), text: after.to_owned() },
+    ]
+}
+
+/// Puts text behind an expression, in parentheses where the text would bind to a part of it.
+fn appended(span: Span, after: &str, simple: bool) -> Vec<Edit> {
+    if simple {
+        return vec![Edit { span: Span::at(span.end as usize), text: after.to_owned() }];
+    }
+    wrapped(span, "(", &format!("){after}"))
+}

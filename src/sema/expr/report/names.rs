@@ -1,0 +1,131 @@
+//! Findings about names: of values, fields, tools and states.
+
+use std::sync::Arc;
+
+use super::{short, with_names};
+use crate::builtins;
+use crate::diag::codes::{names, text, types};
+use crate::diag::{Diagnostic, Edit};
+use crate::protocol::StepState;
+use crate::source::{SourceFile, Span};
+use crate::syntax::ast;
+use crate::types::{Literal, Type};
+
+pub(in crate::sema::expr) fn unknown_name(name: &str, span: Span, known: &[Arc<str>]) -> Diagnostic {
+    let diagnostic = Diagnostic::new(&names::UNKNOWN_NAME, span, format!("there is no value named `{name}` here"))
+        .note("not known here")
+        .help("name a parameter, step, `let` or variable that stands above");
+    with_names(diagnostic, name, span, known)
+}
+
+pub(in crate::sema::expr) fn later(name: &str, span: Span, definition: Span) -> Diagnostic {
+    Diagnostic::new(&names::USE_BEFORE_DEFINITION, span, format!("`{name}` is read before it is there"))
+        .note("read here")
+        .label(definition, "introduced here")
+        .help(format!("move this below `{name}`: a value is read only below the statement that makes it"))
+}
+
+pub(in crate::sema::expr) fn namespace_as_value(name: &str, span: Span) -> Diagnostic {
+    Diagnostic::new(&names::UNKNOWN_NAME, span, format!("`{name}` names tools and is no value"))
+        .note("a namespace of tools")
+        .help(format!("call one of its tools in a step, `step x = {name}.…(…)`, and read `x`"))
+}
+
+pub(in crate::sema::expr) fn plan_as_value(name: &str, span: Span) -> Diagnostic {
+    Diagnostic::new(&names::UNKNOWN_NAME, span, format!("`{name}` is the plan itself and no value"))
+        .help("a plan has a state only, in the conditions of listeners: `plan is completed`")
+}
+
+pub(in crate::sema::expr) fn unknown_field(
+    name: &ast::Name,
+    ty: &Type,
+    path: &str,
+    available: &[Arc<str>],
+    quoted: bool,
+) -> Diagnostic {
+    let message = format!("`{path}` has no field `{}`", name.text);
+    let diagnostic = Diagnostic::new(&names::UNKNOWN_FIELD, name.span, message).note("no such field");
+    let diagnostic = if available.is_empty() {
+        diagnostic.help(format!("its type is {}, which has no fields that a plan can read", short(ty)))
+    } else {
+        let known: Vec<&str> = available.iter().map(|name| &**name).collect();
+        diagnostic.help(format!("it has {}", known.join(", ")))
+    };
+    let mut diagnostic = with_names(diagnostic, &name.text, name.span, available);
+    if quoted && let Some(fix) = &mut diagnostic.fix {
+        for edit in &mut fix.edits {
+            edit.text = Literal::String(edit.text.trim_matches('`').into()).to_string();
+        }
+    }
+    diagnostic
+}
+
+pub(in crate::sema::expr) fn not_an_object(name: &ast::Name, ty: &Type, path: &str) -> Diagnostic {
+    let method = builtins::method(&name.text).is_some();
+    let global = builtins::global(&name.text).is_some();
+    Diagnostic::new(&types::NOT_AN_OBJECT, name.span, format!("`{path}` is {} and has no fields", short(ty)))
+        .note("read as a field")
+        .expected("an object", ty)
+        .help(match ty {
+            _ if method => format!("`{0}` is a method: write `{path}.{0}(…)`", name.text),
+            _ if global => format!("`{0}` is a function: write `{0}({path})`", name.text),
+            Type::List(_) => {
+                format!("take an element first, `{path}[0]`, or all of them with `{path}.map(x, x.{})`", name.text)
+            }
+            _ => format!("leave out `.{}`", name.text),
+        })
+}
+
+/// `ns.tool(…)` where a value is wanted. With the text and its statement, the fix is a step of its own.
+pub(in crate::sema::expr) fn call_in_expression(
+    namespace: &str,
+    tool: &ast::Name,
+    call: Span,
+    origin: Option<(&SourceFile, Span)>,
+    taken: &[Arc<str>],
+) -> Diagnostic {
+    let name = free_name(&tool.text, taken);
+    let message = format!("the tool `{namespace}.{}` is called inside an expression", tool.text);
+    let diagnostic = Diagnostic::new(&names::CALL_IN_EXPRESSION, call, message).note("a call of a tool").help(format!(
+        "call it in a step of its own, `step {name} = {namespace}.{}(…)`, and read `{name}` here",
+        tool.text
+    ));
+    let Some((source, statement)) = origin else { return diagnostic };
+    let position = source.position(statement.start);
+    let indent = " ".repeat(position.column.saturating_sub(1) as usize);
+    let step = format!("step {name} = {}\n{indent}", source.slice(call));
+    let edits = vec![Edit { span: Span::at(statement.start as usize), text: step }, Edit { span: call, text: name }];
+    diagnostic.fix_all("make it a step of its own", edits)
+}
+
+fn free_name(tool: &str, taken: &[Arc<str>]) -> String {
+    let is_taken = |name: &str| taken.iter().any(|other| **other == *name);
+    let mut name = tool.to_owned();
+    let mut number = 2_u32;
+    while is_taken(&name) {
+        name = format!("{tool}_{number}");
+        number += 1;
+    }
+    name
+}
+
+pub(in crate::sema::expr) fn unknown_status(state: &ast::Name) -> Diagnostic {
+    let known: Vec<&str> = StepState::ALL.into_iter().map(StepState::name).chain(["settled"]).collect();
+    let message = format!("a step is never `{}`", state.text);
+    let diagnostic = Diagnostic::new(&names::UNKNOWN_STATUS, state.span, message)
+        .note("no state of a step")
+        .help(format!("a step is {}", known.join(", ")));
+    with_names(diagnostic, &state.text, state.span, &known)
+}
+
+pub(in crate::sema::expr) fn state_of_no_step(span: Span) -> Diagnostic {
+    Diagnostic::new(&names::UNKNOWN_STATUS, span, "only a step can be tested with `is` here")
+        .note("not a step")
+        .help("name a step; the status of a task is tested in a `listener` or a `wait for`")
+}
+
+pub(in crate::sema::expr) fn misplaced_signal(name: &str, span: Span) -> Diagnostic {
+    Diagnostic::new(&text::MISPLACED_STATEMENT, span, format!("the signal \"{name}\" is no value"))
+        .note("a signal")
+        .help("signals stand in the condition of a `listener` or a `wait for`")
+}

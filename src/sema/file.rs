@@ -1,0 +1,417 @@
+//! Files: items, what they use, and the plans that come out.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::annotation::{NamedTypes, is_optional};
+use super::block::ends;
+use super::checker::{BlockKind, PlanChecker, Shared};
+use super::expr::Expectation;
+use super::finding::{duplicate_name, unknown};
+use super::names::Names;
+use super::plan::{Plan, PlanParameter, Policy};
+use super::remedy::tidy_removals;
+use super::scope::NameKind;
+use super::tools::Tools;
+use super::unread::{Made, unused_items};
+use crate::diag::{Diagnostic, codes};
+use crate::source::{SourceFile, Span};
+use crate::syntax::{self, ast};
+use crate::tools::Grant;
+use crate::types::{Effect, Parameter, Signature, Type};
+
+/// What a name behind `use` leads to.
+#[derive(Debug)]
+pub(super) enum Namespace {
+    /// The name in the catalog.
+    Tools(Arc<str>),
+    Plans(Vec<Arc<Plan>>),
+    /// Reported; calls of it are silent.
+    Unresolved,
+}
+
+/// What came out of a file: the plans without errors, and every finding in source order.
+#[derive(Debug)]
+pub struct CheckedFile {
+    /// In source order.
+    pub plans: Vec<Arc<Plan>>,
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Other plan files, for `use "./other.plan" as name`.
+pub trait Files {
+    /// The text of the file that `path`, as written in the file `from`, leads to.
+    ///
+    /// # Errors
+    /// One sentence that says why it cannot be read.
+    fn read(&self, from: &str, path: &str) -> Result<SourceFile, String>;
+}
+
+/// Checks one file against the tools that there are.
+#[must_use]
+pub fn check_file(source: &SourceFile, tools: &Tools, files: &dyn Files) -> CheckedFile {
+    Session { tools, files, stack: Vec::new(), known: BTreeMap::new(), circles: Vec::new() }.file(source)
+}
+
+/// One walk over a file and those that it uses.
+struct Session<'a> {
+    tools: &'a Tools,
+    files: &'a dyn Files,
+    /// The files being checked, outermost first.
+    stack: Vec<String>,
+    /// The files that have been checked: their plans, or how many errors they have.
+    known: BTreeMap<String, Result<Vec<Arc<Plan>>, usize>>,
+    /// The ways in which files lead back to themselves.
+    circles: Vec<Vec<String>>,
+}
+
+impl Session<'_> {
+    fn file(&mut self, source: &SourceFile) -> CheckedFile {
+        let parsed = syntax::parse(source);
+        let mut diagnostics = parsed.diagnostics;
+        let damage = diagnostics.iter().filter(|found| found.is_error()).map(|found| found.span).collect::<Vec<_>>();
+        let (read, whole) = (diagnostics.len(), damage.is_empty());
+        let file = &parsed.file;
+        self.stack.push(source.name().to_owned());
+        let mut types = NamedTypes::of_file(file, &mut diagnostics);
+        let tools = self.tools.clone().with_signatures(file, &mut types, &mut diagnostics);
+        let uses = self.uses(source, file, &tools, &mut diagnostics);
+        let shared = Shared { source, tools: &tools, namespaces: &uses.namespaces, first_use: uses.first, damage };
+        let mut used = BTreeSet::new();
+        let mut plans: Vec<Arc<Plan>> = Vec::new();
+        let mut seen: BTreeMap<Arc<str>, Span> = BTreeMap::new();
+        for item in &file.items {
+            let ast::ItemKind::Plan(plan) = &item.kind else { continue };
+            if let Some(first) = seen.get(&plan.name.text) {
+                diagnostics.push(duplicate_name("plan", &plan.name, *first));
+                continue;
+            }
+            seen.insert(plan.name.text.clone(), plan.name.span);
+            let checked = check_plan(item, plan, &shared, &mut types, &mut diagnostics, &mut used);
+            plans.push(Arc::new(checked));
+        }
+        super::test_item::check(file, &plans, &shared, &mut used, &mut diagnostics);
+        if whole {
+            // What could not be read may well have used them.
+            unused_items(&uses, &used, &types, file, &mut diagnostics);
+        }
+        self.stack.pop();
+        tidy_removals(source, diagnostics.get_mut(read..).unwrap_or_default());
+        diagnostics.sort_by_key(|diagnostic| (diagnostic.span.start, diagnostic.span.end));
+        once_a_tool(&mut diagnostics);
+        CheckedFile { plans, diagnostics }
+    }
+
+    fn uses(
+        &mut self,
+        source: &SourceFile,
+        file: &ast::File,
+        tools: &Tools,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Uses {
+        let mut uses = Uses { namespaces: BTreeMap::new(), spans: BTreeMap::new(), first: Span::at(0) };
+        let first = file.items.iter().find(|item| !matches!(item.kind, ast::ItemKind::Error));
+        uses.first = Span::at(first.map_or(0, |item| item.span.start as usize));
+        for item in &file.items {
+            let ast::ItemKind::Use(written) = &item.kind else { continue };
+            match written {
+                ast::Use::Namespaces(names) => {
+                    for written in names {
+                        let alias = written.alias.as_ref().unwrap_or(&written.name);
+                        let namespace = if tools.has_namespace(&written.name.text) {
+                            Namespace::Tools(written.name.text.clone())
+                        } else {
+                            let code = &codes::names::UNRESOLVED_USE;
+                            let known = tools.namespaces();
+                            let finding = unknown(code, "namespace", &written.name.text, written.name.span, known);
+                            let no_help = finding.help.is_none();
+                            let help = "name its app file in `planrun.yaml`, or declare its tools with `tool` items";
+                            diagnostics.push(if no_help { finding.help(help) } else { finding });
+                            Namespace::Unresolved
+                        };
+                        uses.add(alias, namespace, diagnostics);
+                    }
+                }
+                ast::Use::File { path, alias } => {
+                    let namespace = self.plan_file(source, path, diagnostics);
+                    uses.add(alias, namespace, diagnostics);
+                }
+            }
+        }
+        uses
+    }
+
+    fn plan_file(&mut self, source: &SourceFile, path: &ast::Text, diagnostics: &mut Vec<Diagnostic>) -> Namespace {
+        let unresolved = |message: String| Diagnostic::new(&codes::names::UNRESOLVED_USE, path.span, message);
+        let other = match self.files.read(source.name(), &path.text) {
+            Ok(other) => other,
+            Err(reason) => {
+                let help = "the path is relative to this file and begins with `./` or `../`";
+                diagnostics.push(unresolved(reason).help(help));
+                return Namespace::Unresolved;
+            }
+        };
+        if let Some(start) = self.stack.iter().position(|open| open == other.name()) {
+            self.circles.push(self.stack.get(start..).unwrap_or_default().to_vec());
+            diagnostics.extend(self.circle(source, &other, path.span));
+            return Namespace::Unresolved;
+        }
+        if self.stack.len() >= 32 {
+            diagnostics.push(unresolved("plan files use each other more than 32 levels deep".to_owned()));
+            return Namespace::Unresolved;
+        }
+        let errors = match self.plans(&other) {
+            Ok(plans) => return Namespace::Plans(plans),
+            Err(errors) => errors,
+        };
+        diagnostics.push(self.circle(source, &other, path.span).unwrap_or_else(|| {
+            let message = format!("`{}` has {errors} error{}", path.text, if errors == 1 { "" } else { "s" });
+            unresolved(message).help(format!("run `planrun check {}`", other.name()))
+        }));
+        Namespace::Unresolved
+    }
+
+    /// The plans of another file, or how many errors it has. Each file is checked once.
+    fn plans(&mut self, other: &SourceFile) -> Result<Vec<Arc<Plan>>, usize> {
+        if let Some(known) = self.known.get(other.name()) {
+            return known.clone();
+        }
+        let checked = self.file(other);
+        let errors = checked.diagnostics.iter().filter(|diagnostic| diagnostic.is_error()).count();
+        let result = if errors == 0 { Ok(checked.plans) } else { Err(errors) };
+        self.known.insert(other.name().to_owned(), result.clone());
+        result
+    }
+
+    /// What is said where one file uses another and both are part of a circle.
+    fn circle(&self, source: &SourceFile, other: &SourceFile, span: Span) -> Option<Diagnostic> {
+        let place = |way: &[String], file: &SourceFile| way.iter().position(|name| name == file.name());
+        let (way, start) = self.circles.iter().find_map(|way| {
+            let start = place(way, source)?;
+            (place(way, other)? == (start + 1) % way.len()).then_some((way, start))
+        })?;
+        let names = way.iter().cycle().skip(start).take(way.len() + 1).map(String::as_str).collect::<Vec<_>>();
+        let message = format!("files use each other in a circle: {}", names.join(" → "));
+        let help = "a plan may not call itself, not even by way of others; move what both need into a third file";
+        Some(Diagnostic::new(&codes::names::RECURSIVE_PLAN, span, message).help(help))
+    }
+}
+
+impl Tools {
+    /// These tools with the `tool` items of a file over them.
+    fn with_signatures(mut self, file: &ast::File, types: &mut NamedTypes, diagnostics: &mut Vec<Diagnostic>) -> Self {
+        let mut seen: BTreeMap<String, Span> = BTreeMap::new();
+        for item in &file.items {
+            let ast::ItemKind::Tool(tool) = &item.kind else { continue };
+            let path = format!("{}.{}", tool.namespace.text, tool.name.text);
+            if let Some(first) = seen.get(&path) {
+                diagnostics.push(duplicate_name("tool", &tool.name, *first));
+                continue;
+            }
+            seen.insert(path, tool.name.span);
+            let signature =
+                declared(tool, item.doc.clone(), self.find(&tool.namespace.text, &tool.name.text), types, diagnostics);
+            self.insert(Arc::new(signature));
+        }
+        self
+    }
+}
+
+/// The signature of a `tool` item: its result and class win over the catalog's.
+fn declared(
+    tool: &ast::Tool,
+    doc: Option<Arc<str>>,
+    known: Option<&Arc<Signature>>,
+    types: &mut NamedTypes,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Signature {
+    let mut parameters = Vec::new();
+    for parameter in &tool.parameters {
+        let ty = types.resolve(&parameter.ty, diagnostics);
+        let known = known.and_then(|known| known.parameter(&parameter.name.text));
+        parameters.push(Parameter {
+            name: parameter.name.text.clone(),
+            ty,
+            required: !parameter.optional && parameter.default.is_none() && !is_optional(&parameter.ty),
+            description: known.and_then(|known| known.description.clone()),
+            schema: known.and_then(|known| known.schema.clone()),
+        });
+    }
+    let effect = tool.effect.as_ref().and_then(|word| {
+        let found = Effect::find(&word.text);
+        if found.is_none() {
+            let words = Effect::ALL.iter().map(|effect| effect.name());
+            let code = &codes::names::UNKNOWN_SETTING;
+            diagnostics.push(unknown(code, "effect class", &word.text, word.span, words));
+        }
+        found
+    });
+    if let Some(key) = &tool.key
+        && !parameters.iter().any(|parameter| parameter.name == key.text)
+    {
+        let names = parameters.iter().map(|parameter| &*parameter.name);
+        let code = &codes::names::UNKNOWN_ARGUMENT;
+        diagnostics.push(unknown(code, "parameter", &key.text, key.span, names));
+    }
+    let raises = tool.fails.iter().map(|name| name.text.clone());
+    let mut signature = known.map_or_else(
+        || Signature::unknown(tool.namespace.text.clone(), tool.name.text.clone()),
+        |known| (**known).clone(),
+    );
+    signature.description = doc.or(signature.description);
+    signature.parameters = parameters;
+    signature.returns = types.resolve(&tool.returns, diagnostics).opened();
+    signature.output_schema = None;
+    signature.gives_back = None;
+    signature.effect_declared |= effect.is_some();
+    if let Some(effect) = effect {
+        signature.effect = effect;
+    }
+    for name in raises {
+        if !signature.raises.contains(&name) {
+            signature.raises.push(name);
+        }
+    }
+    signature.key_argument = tool.key.as_ref().map(|key| key.text.clone()).or(signature.key_argument);
+    signature
+}
+
+/// The namespaces of a file and where they were written.
+pub(super) struct Uses {
+    pub namespaces: BTreeMap<Arc<str>, Namespace>,
+    /// Where each name was written.
+    pub spans: BTreeMap<Arc<str>, Span>,
+    /// Before the first item.
+    first: Span,
+}
+
+impl Uses {
+    fn add(&mut self, alias: &ast::Name, namespace: Namespace, diagnostics: &mut Vec<Diagnostic>) {
+        if let Some(first) = self.spans.get(&alias.text) {
+            diagnostics.push(duplicate_name("namespace", alias, *first));
+            return;
+        }
+        self.spans.insert(alias.text.clone(), alias.span);
+        self.namespaces.insert(alias.text.clone(), namespace);
+    }
+}
+
+fn check_plan(
+    item: &ast::Item,
+    plan: &ast::Plan,
+    shared: &Shared<'_>,
+    types: &mut NamedTypes,
+    diagnostics: &mut Vec<Diagnostic>,
+    used: &mut BTreeSet<Arc<str>>,
+) -> Plan {
+    let declared = plan.returns.as_ref().map(|returns| types.resolve(returns, diagnostics));
+    let mut checker = PlanChecker {
+        shared,
+        types,
+        diagnostics,
+        used,
+        names: Names::new(shared.namespaces.keys().cloned()),
+        open: Vec::new(),
+        blocks: Vec::new(),
+        tasks: BTreeMap::new(),
+        plans: Vec::new(),
+        not_yet: Vec::new(),
+        declared: declared.clone(),
+        replies: Vec::new(),
+        read: BTreeSet::new(),
+        valued: BTreeSet::new(),
+        made: Made::default(),
+        ambiguous: BTreeSet::new(),
+        statement: None,
+    };
+    checker.open_block(BlockKind::Plan, None, &plan.body.statements);
+    let parameters = checker.parameters(&plan.parameters);
+    let (policy, allow) = checker.head(&plan.body);
+    checker.statements(&plan.body.statements);
+    let (effect, touches) =
+        checker.close_block().map_or((Effect::Pure, Vec::new()), |block| (block.effect, block.touches));
+    let always = plan.body.statements.iter().any(|statement| ends(statement, BlockKind::Plan));
+    checker.replies_always(plan, always);
+    checker.unread(plan);
+    let absent = if always { None } else { Some(Type::Null) };
+    let returns = declared.unwrap_or_else(|| Type::union(checker.replies.iter().cloned().chain(absent)));
+    Plan {
+        name: plan.name.text.clone(),
+        doc: item.doc.clone(),
+        span: plan.name.span,
+        parameters,
+        returns,
+        policy,
+        allow,
+        blocks: checker.blocks,
+        effect,
+        touches,
+        plans: checker.plans,
+        not_yet: checker.not_yet,
+    }
+}
+
+impl PlanChecker<'_> {
+    fn parameters(&mut self, parameters: &[ast::Parameter]) -> Vec<PlanParameter> {
+        let mut checked = Vec::new();
+        for parameter in parameters {
+            self.claim("parameter", &parameter.name);
+            let ty = self.types.resolve(&parameter.ty, self.diagnostics);
+            let default = parameter.default.as_ref().map(|default| {
+                let what = format!("the default of `{}`", parameter.name.text);
+                self.value_of(default, &ty, &Expectation::default(what))
+            });
+            let optional = parameter.optional || is_optional(&parameter.ty);
+            let seen = if optional && default.is_none() { Type::union([ty.clone(), Type::Null]) } else { ty.clone() };
+            self.introduce(&parameter.name, NameKind::Parameter, seen);
+            let required = !optional && default.is_none();
+            checked.push(PlanParameter { name: parameter.name.text.clone(), ty, required, default });
+        }
+        checked
+    }
+
+    /// The settings at the head of a plan; a second one of a kind is reported.
+    fn head(&mut self, body: &ast::Block) -> (Policy, Option<Grant>) {
+        let (mut policy, mut allow) = (None, None);
+        for statement in &body.statements {
+            let repeated = match &statement.kind {
+                ast::StatementKind::Policy(settings) => policy.replace(self.settings().policy(settings)).is_some(),
+                ast::StatementKind::Allow(settings) => allow.replace(self.settings().allow(settings)).is_some(),
+                _ => false,
+            };
+            if repeated {
+                let message = "these settings stand twice in this plan";
+                let diagnostic = Diagnostic::new(&codes::text::DUPLICATE_CLAUSE, statement.span, message);
+                self.diagnostics.push(diagnostic.help("join them into one"));
+            }
+        }
+        (policy.unwrap_or_default(), allow)
+    }
+
+    fn replies_always(&mut self, plan: &ast::Plan, always: bool) {
+        let damaged = plan.body.statements.iter().any(|statement| matches!(statement.kind, ast::StatementKind::Error));
+        let wanted = match &self.declared {
+            Some(ty) => !always && !ty.admits_null() && !matches!(ty, Type::Any | Type::Invalid | Type::Never),
+            None => false,
+        };
+        if !wanted || damaged {
+            return;
+        }
+        let ty = self.declared.as_ref().map(ToString::to_string).unwrap_or_default();
+        let message = format!("`{}` promises a reply of type {ty}, and not every path gives one", plan.name.text);
+        let end = plan.body.span.end.saturating_sub(1) as usize;
+        let diagnostic = Diagnostic::new(&codes::types::MISSING_REPLY, plan.name.span, message)
+            .label(Span::at(end), "this end is reached without a reply")
+            .help("end the plan with `reply …`, or end the other paths with `fail`");
+        self.diagnostics.push(diagnostic);
+    }
+}
+
+/// Leaves the first of what is said of a tool each time that it is called.
+fn once_a_tool(diagnostics: &mut Vec<Diagnostic>) {
+    let mut told = BTreeSet::new();
+    diagnostics.retain(|found| {
+        let repeats = [&codes::types::UNKNOWN_READ, &codes::types::UNSATISFIABLE_SCHEMA].contains(&found.code);
+        !repeats || told.insert(found.message.clone())
+    });
+}

@@ -1,0 +1,149 @@
+//! Fixes that need the text: whole lines go with what they hold, and a statement moves above its reader.
+
+use super::checker::PlanChecker;
+use super::plan::NodeKind;
+use crate::diag::{Diagnostic, Edit, codes};
+use crate::source::{SourceFile, Span};
+use crate::syntax::ast;
+
+/// Lets removals take the lines that they would leave empty, and the doc comments that would then stand over something
+/// else.
+pub(super) fn tidy_removals(source: &SourceFile, diagnostics: &mut [Diagnostic]) {
+    let fixes = diagnostics.iter_mut().filter_map(|diagnostic| diagnostic.fix.as_mut());
+    for edit in fixes.flat_map(|fix| &mut fix.edits).filter(|edit| edit.text.is_empty() && !edit.span.is_empty()) {
+        edit.span = whole_lines(source, edit.span).unwrap_or_else(|| with_space_before(source, edit.span));
+    }
+}
+
+/// The lines of a span that holds everything in them, line break and doc comments above included.
+fn whole_lines(source: &SourceFile, span: Span) -> Option<Span> {
+    let text = source.text();
+    let (before, after) = (text.get(..span.start as usize)?, text.get(span.end as usize..)?);
+    let mut start = before.rfind('\n').map_or(0, |line_break| line_break + 1);
+    let rest = after.find('\n').map_or(after.len(), |line_break| line_break + 1);
+    if !text.get(start..span.start as usize)?.trim().is_empty() || !after.get(..rest)?.trim().is_empty() {
+        return None;
+    }
+    while let Some(above) = text.get(..start.saturating_sub(1)).filter(|_| start > 0) {
+        let line = above.rfind('\n').map_or(0, |line_break| line_break + 1);
+        if !above.get(line..)?.trim_start().starts_with("///") {
+            break;
+        }
+        start = line;
+    }
+    Some(Span::new(start, span.end as usize + rest))
+}
+
+fn with_space_before(source: &SourceFile, span: Span) -> Span {
+    let before = source.text().get(..span.start as usize).unwrap_or("");
+    let kept = before.trim_end_matches([' ', '\t']).len();
+    let follows = source.text().get(span.end as usize..).unwrap_or("");
+    // Two words need the space between them.
+    if follows.starts_with(|next: char| next.is_whitespace() || next == ',') {
+        Span::new(kept, span.end as usize)
+    } else {
+        span
+    }
+}
+
+impl PlanChecker<'_> {
+    /// Gives findings since `first` about names of this very block that come later the words and the fix that fit.
+    pub(super) fn mend_order(&mut self, first: usize, statements: &[ast::Statement]) {
+        let wanted = |found: &Diagnostic| found.code == &codes::names::USE_BEFORE_DEFINITION && found.fix.is_none();
+        for index in first..self.diagnostics.len() {
+            let Some(found) = self.diagnostics.get(index).filter(|found| wanted(found)) else { continue };
+            let Some(definition) = found.labels.first().map(|label| label.span) else { continue };
+            let holds = |span: Span| statements.iter().position(|statement| contains(statement.span, span));
+            let (Some(reader), Some(maker)) = (holds(found.span), holds(definition)) else { continue };
+            if reader == maker {
+                self.mend_self(index, statements.get(reader), definition);
+            } else if let Some((edits, safe)) = self.moved(statements, reader, maker) {
+                let name = self.shared.source.slice(definition);
+                let title = format!("move `{name}` above its reader");
+                if let Some(found) = self.diagnostics.get_mut(index) {
+                    let mended = found.clone();
+                    *found = if safe { mended.fix_all(title, edits) } else { mended.unsafe_fix(title, edits) };
+                }
+            }
+        }
+    }
+
+    /// A step whose own body or arguments read it.
+    fn mend_self(&mut self, index: usize, statement: Option<&ast::Statement>, definition: Span) {
+        let own = statement.is_some_and(|statement| match &statement.kind {
+            ast::StatementKind::Step(step) => step.name.span == definition,
+            ast::StatementKind::Let { name, .. } => name.span == definition,
+            _ => false,
+        });
+        if let Some(found) = self.diagnostics.get_mut(index).filter(|_| own) {
+            let name = self.shared.source.slice(definition);
+            found.message = format!("`{name}` reads itself");
+            found.help = Some(format!(
+                "`{name}` has no value before it has ended; name the step that was meant, or iterate with `repeat`"
+            ));
+        }
+    }
+
+    /// The edits that put a statement above an earlier one, and whether nothing else can change by that.
+    fn moved(&self, statements: &[ast::Statement], reader: usize, maker: usize) -> Option<(Vec<Edit>, bool)> {
+        let source = self.shared.source;
+        let between = statements.get(reader..maker)?;
+        let (reader, maker) = (statements.get(reader)?, statements.get(maker)?);
+        let own = source.slice(maker.span);
+        let reads = |name: &ast::Name| words(own).any(|word| word == &*name.text);
+        if between.iter().filter_map(introduced).any(reads) {
+            return None;
+        }
+        let lines = whole_lines(source, maker.span)?;
+        let line = whole_lines(source, reader.span)?;
+        let mut text = source.slice(lines).to_owned();
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+        let edits = vec![Edit { span: Span::at(line.start as usize), text }, Edit { span: lines, text: String::new() }];
+        Some((edits, self.floats(maker)))
+    }
+
+    /// Whether a statement of the innermost block may stand anywhere, since it only looks.
+    fn floats(&self, statement: &ast::Statement) -> bool {
+        let nodes = self.open.last().map_or(&[][..], |block| &block.nodes);
+        nodes.iter().filter(|node| contains(statement.span, node.span)).all(|node| match &node.kind {
+            NodeKind::Step(step) => step.effect.floats(),
+            NodeKind::Let(_) | NodeKind::Condition(_) => true,
+            NodeKind::Ensure { .. }
+            | NodeKind::Fail(_)
+            | NodeKind::Reply(_)
+            | NodeKind::Yield(_)
+            | NodeKind::Next(_)
+            | NodeKind::NotYet(_) => false,
+        })
+    }
+}
+
+fn contains(outer: Span, inner: Span) -> bool {
+    outer.start <= inner.start && inner.end <= outer.end
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|character: char| !unicode_ident::is_xid_continue(character))
+}
+
+/// The name that a statement introduces in its block.
+fn introduced(statement: &ast::Statement) -> Option<&ast::Name> {
+    match &statement.kind {
+        ast::StatementKind::Step(step) => Some(&step.name),
+        ast::StatementKind::Let { name, .. }
+        | ast::StatementKind::Task { name, .. }
+        | ast::StatementKind::Listener { name, .. } => Some(name),
+        ast::StatementKind::Policy(_)
+        | ast::StatementKind::Allow(_)
+        | ast::StatementKind::If { .. }
+        | ast::StatementKind::Set { .. }
+        | ast::StatementKind::Ensure { .. }
+        | ast::StatementKind::Fail { .. }
+        | ast::StatementKind::Reply(_)
+        | ast::StatementKind::Yield(_)
+        | ast::StatementKind::Next(_)
+        | ast::StatementKind::Error => None,
+    }
+}

@@ -1,0 +1,417 @@
+//! Steps: what they call or hold, and the type of their value.
+
+use std::sync::Arc;
+
+use super::block::{arc, block_type};
+use super::checker::{BlockKind, OpenBlock, PlanChecker};
+use super::expr::{Code, Expectation};
+use super::plan::{BlockId, Each, NodeKind, Repeat, Step, StepKind, Target, Touch};
+use super::scope::{NameKind, Place};
+use crate::diag::{Diagnostic, Edit, codes};
+use crate::source::Span;
+use crate::syntax::ast;
+use crate::types::{Effect, Field, Type};
+
+/// The namespace whose contracts nobody can change: what `sys.echo` gives is what it was given.
+const BUILT_IN: &str = "sys";
+
+/// What the body of a step came out as.
+pub(super) struct CheckedBody {
+    pub kind: StepKind,
+    pub ty: Type,
+    pub effect: Effect,
+    pub touches: Vec<Touch>,
+    /// The names of the branches of a `race`.
+    pub branches: Arc<[Arc<str>]>,
+}
+
+impl CheckedBody {
+    /// A body that the checker accepts and the engine refuses, or that has been reported.
+    pub(super) fn opaque(what: &'static str, ty: Type) -> Self {
+        Self::new(StepKind::NotYet(what), ty, Effect::Pure, Vec::new())
+    }
+
+    pub(super) fn new(kind: StepKind, ty: Type, effect: Effect, touches: Vec<Touch>) -> Self {
+        Self { kind, ty, effect, touches, branches: Arc::default() }
+    }
+}
+
+impl PlanChecker<'_> {
+    /// Checks one step with its clauses and adds its node.
+    pub(super) fn step(&mut self, step: &ast::Step, span: Span) {
+        self.claim("step", &step.name);
+        let when = step.clauses.iter().find_map(|clause| match &clause.kind {
+            ast::ClauseKind::When(condition) => Some(condition),
+            _ => None,
+        });
+        let before = self.diagnostics.len();
+        let mark = when.map(|condition| self.guard(condition));
+        self.mend_when(before, &step.clauses);
+        let (after, unordered) = self.order(&step.clauses);
+        let body = self.step_body(step);
+        let recover = self.recover_arms(step);
+        let slot = self.introduce(&step.name, NameKind::Step, body.ty.clone());
+        self.note_call(step, &body);
+        let mut checked = self.clauses(step, &body);
+        let mut types = vec![body.ty];
+        for (arm, arm_type) in recover {
+            types.push(arm_type);
+            checked.recover.push(arm);
+        }
+        let ty = Type::union(types);
+        let seen = self.seen_type(&step.name.text, ty.clone());
+        self.names.retype(&step.name.text, seen, body.branches);
+        self.note_effect(body.effect, &body.touches);
+        let step_node = Step { kind: body.kind, ty, effect: body.effect, touches: body.touches, unordered, ..checked };
+        let named = Some((step.name.text.clone(), slot));
+        let node = self.push_node(span, named, after, NodeKind::Step(Box::new(step_node)));
+        if let Some(block) = self.open.last_mut() {
+            block.steps.insert(step.name.text.clone(), node);
+        }
+        self.unguard(mark);
+    }
+
+    /// A guard that always holds can go.
+    fn mend_when(&mut self, first: usize, clauses: &[ast::Clause]) {
+        let when = clauses.iter().find(|clause| matches!(clause.kind, ast::ClauseKind::When(_)));
+        let constant = |found: &&mut Diagnostic| found.code == &codes::order::CONSTANT_CONDITION;
+        let found = self.diagnostics.get_mut(first..).unwrap_or_default().iter_mut().find(constant);
+        if let (Some(when), Some(found)) = (when, found)
+            && found.message.ends_with("true")
+        {
+            *found = found.clone().fix("remove the condition", when.span, "");
+        }
+    }
+
+    /// Remembers a call whose result somebody should read.
+    fn note_call(&mut self, step: &ast::Step, body: &CheckedBody) {
+        let StepKind::Call(call) = &body.kind else { return };
+        let name = &step.name;
+        let called = match &call.target {
+            Target::Tool(signature) => signature.path(),
+            Target::Plan(_, path) => path.to_string(),
+        };
+        if let Target::Tool(signature) = &call.target
+            && signature.returns == Type::Any
+            && &*signature.namespace != BUILT_IN
+        {
+            self.made.riddles.push((name.text.clone(), called.clone(), call.span));
+        }
+        if body.effect.floats() && body.ty != Type::Null {
+            self.made.looks.push((name.text.clone(), name.span, called));
+        }
+    }
+
+    fn step_body(&mut self, step: &ast::Step) -> CheckedBody {
+        match &step.body {
+            ast::StepBody::Call(call) => self.called(call),
+            ast::StepBody::Do(block) => self.do_block(block),
+            ast::StepBody::Each { .. } => self.each(&step.body),
+            ast::StepBody::Repeat { state, initial, max, body } => self.repeat(state, initial, max.as_ref(), body),
+            ast::StepBody::Race(branches) => self.race(step.name.span, branches),
+            ast::StepBody::Match { subject, arms } => self.match_arms(subject, arms),
+            ast::StepBody::Ask { agent, arguments, returns } => {
+                self.ask(step.name.span, Some(agent), arguments, returns)
+            }
+            ast::StepBody::Infer { arguments, returns } => self.ask(step.name.span, None, arguments, returns),
+            ast::StepBody::Input { prompt, by, expires, fields } => {
+                self.input(step.name.span, prompt, by.as_ref(), expires.as_ref(), fields)
+            }
+            ast::StepBody::Wait(wait) => self.wait(step.name.span, wait),
+            ast::StepBody::Error => CheckedBody::opaque("a damaged step", Type::Invalid),
+        }
+    }
+
+    fn called(&mut self, expression: &ast::Expr) -> CheckedBody {
+        let Some((call, ty, touches)) = self.call(expression) else {
+            return CheckedBody::opaque("a damaged step", Type::Invalid);
+        };
+        let effect = call.effect;
+        CheckedBody::new(StepKind::Call(call), ty, effect, touches)
+    }
+
+    fn do_block(&mut self, block: &ast::Block) -> CheckedBody {
+        let id = self.open_block(BlockKind::Do, None, &block.statements);
+        self.statements(&block.statements);
+        self.closed(&block.statements, BlockKind::Do, |_| StepKind::Do(id))
+    }
+
+    /// Closes the innermost block and makes the body of the step that owns it.
+    fn closed(
+        &mut self,
+        statements: &[ast::Statement],
+        kind: BlockKind,
+        make: impl FnOnce(&OpenBlock) -> StepKind,
+    ) -> CheckedBody {
+        let Some(mut block) = self.close_block() else {
+            return CheckedBody::opaque("a damaged step", Type::Invalid);
+        };
+        let step = make(&block);
+        let ty = block_type(std::mem::take(&mut block.yields), statements, kind);
+        CheckedBody::new(step, ty, block.effect, block.touches)
+    }
+
+    fn each(&mut self, body: &ast::StepBody) -> CheckedBody {
+        let ast::StepBody::Each { element, index, list, max, parallel, by, settle, body: block } = body else {
+            return CheckedBody::opaque("a damaged step", Type::Invalid);
+        };
+        let list_code = self.value(list);
+        let element_type = self.element_type(&list_code, list.span);
+        self.unbounded("each", max.as_ref(), list.span);
+        let max = self.bound(max.as_ref(), "`max` of `each`");
+        let parallel = self.bound(parallel.as_ref(), "`parallel` of `each`");
+        let id = self.open_block(BlockKind::Each, None, &block.statements);
+        self.introduce_local(element, element_type);
+        match index {
+            Some(index) => {
+                self.introduce_local(index, Type::Int);
+            }
+            None => {
+                self.names.slot();
+            }
+        }
+        let by = by.as_ref().map(|by| self.value(by));
+        self.statements(&block.statements);
+        let mut checked = self.closed(&block.statements, BlockKind::Each, |_| {
+            StepKind::Each(Box::new(Each { list: list_code, max, parallel, by, settle: *settle, body: id }))
+        });
+        if *settle {
+            checked.ty = Type::Result(Arc::new(checked.ty));
+        }
+        checked.ty = Type::List(Arc::new(checked.ty));
+        checked
+    }
+
+    /// The type of an element of what `each` runs over.
+    fn element_type(&mut self, list: &Code, span: Span) -> Type {
+        match &list.ty {
+            Type::List(element) => (**element).clone(),
+            Type::Any => Type::Any,
+            Type::Invalid | Type::Never => Type::Invalid,
+            other => {
+                let absent = other.admits_null() && matches!(other.without_null(), Type::List(_));
+                let diagnostic = if absent {
+                    Diagnostic::new(&codes::types::MAYBE_ABSENT, span, "this list may be absent")
+                        .help("give a list for that case: `… ?? []`")
+                        .fix("add `?? []`", Span::at(span.end as usize), " ?? []")
+                } else {
+                    Diagnostic::new(
+                        &codes::types::NOT_A_LIST,
+                        span,
+                        format!("`each` runs over a list, and this is {other}"),
+                    )
+                    .help("`entries(m)` makes a list of a map's entries")
+                    .expected("a list", other)
+                };
+                self.diagnostics.push(diagnostic);
+                Type::Invalid
+            }
+        }
+    }
+
+    /// A loop without `max`; the fix writes one behind the expression that comes before it.
+    fn unbounded(&mut self, word: &str, max: Option<&ast::Expr>, before: Span) {
+        if max.is_some() {
+            return;
+        }
+        let rest = self.shared.source.text().get(before.end as usize..).unwrap_or("");
+        // The span of an expression leaves its own parentheses out.
+        let inside = rest.len() - rest.trim_start_matches(|next: char| next == ')').len();
+        let edit = Edit { span: Span::at(before.end as usize + inside), text: " max 100".to_owned() };
+        let message = format!("`{word}` needs a bound: how often may it go round at most?");
+        let diagnostic = Diagnostic::new(&codes::order::UNBOUNDED_LOOP, before, message)
+            .note("no `max` behind this")
+            .help("write `max 100`, or what is enough; more than that fails instead of running away")
+            .unsafe_fix("add `max 100`", vec![edit]);
+        self.diagnostics.push(diagnostic);
+    }
+
+    /// A whole number that bounds something.
+    fn bound(&mut self, expression: Option<&ast::Expr>, what: &str) -> Option<Code> {
+        let expectation = Expectation::of(what);
+        expression.map(|expression| self.value_of(expression, &Type::Int, &expectation))
+    }
+
+    fn repeat(
+        &mut self,
+        state: &ast::Name,
+        initial: &ast::Expr,
+        max: Option<&ast::Expr>,
+        block: &ast::Block,
+    ) -> CheckedBody {
+        let initial_code = self.value(initial);
+        self.unbounded("repeat", max, initial.span);
+        let max = self.bound(max, "`max` of `repeat`");
+        let id = self.open_block(BlockKind::Repeat, None, &block.statements);
+        let state_type = state_type(&initial_code.ty);
+        self.introduce_local(state, state_type);
+        self.statements(&block.statements);
+        let mut checked = self.closed(&block.statements, BlockKind::Repeat, |_| {
+            StepKind::Repeat(Box::new(Repeat { initial: initial_code, max, body: id }))
+        });
+        // A round whose guarded `yield` was not taken adds nothing, so the list never holds its absence.
+        let element = if checked.ty == Type::Null { Type::Null } else { checked.ty.clone() };
+        checked.ty = Type::List(Arc::new(element));
+        checked
+    }
+
+    /// The type of the state of the innermost `repeat`: that of slot 0.
+    pub(super) fn repeat_state(&self) -> Type {
+        self.names.first_type().unwrap_or(Type::Any)
+    }
+
+    fn race(&mut self, span: Span, branches: &[(ast::Name, ast::ArmBody)]) -> CheckedBody {
+        let mut arms = Vec::new();
+        let mut types = Vec::new();
+        let mut touches = Vec::new();
+        let mut effect = Effect::Pure;
+        if branches.len() < 2 {
+            let diagnostic =
+                Diagnostic::new(&codes::types::MISSING_ARGUMENT, span, "a race needs two branches at least");
+            self.diagnostics.push(diagnostic.help("add a branch, `name: call`, or call the one tool directly"));
+        }
+        for (name, body) in branches {
+            let arm = self.arm(&name.text, body, None);
+            if !arm.effect.floats() {
+                let message =
+                    format!("the branch `{}` is {}, and only reads may race", name.text, with_article(arm.effect));
+                let help =
+                    "the losers are cancelled in mid-call, so an effect could happen and be lost; race reads, then act";
+                self.diagnostics
+                    .push(Diagnostic::new(&codes::effects::RACE_WITH_EFFECT, name.span, message).help(help));
+            }
+            effect = effect.max(arm.effect);
+            arm.touches.iter().for_each(|touch| super::checker::merge_touch(&mut touches, touch));
+            if arms.iter().any(|(known, _): &(Arc<str>, BlockId)| *known == name.text) {
+                self.diagnostics.push(super::finding::duplicate_name("branch", name, span));
+            }
+            types.push(arm.ty);
+            arms.push((name.text.clone(), arm.id));
+        }
+        let names = arms.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+        let body = CheckedBody::new(StepKind::Race(arms), Type::union(types), effect, touches);
+        CheckedBody { branches: names.into(), ..body }
+    }
+
+    fn match_arms(&mut self, subject: &ast::Expr, arms: &[ast::Arm]) -> CheckedBody {
+        let subject_code = self.value(subject);
+        let patterns = arms.iter().map(|arm| (&arm.pattern, arm.span)).collect::<Vec<_>>();
+        let patterns = self.expressions().check_patterns((subject, &subject_code.ty), &patterns, subject.span);
+        let (mut checked, mut types, mut touches, mut effect) = (Vec::new(), Vec::new(), Vec::new(), Effect::Pure);
+        for (arm, pattern) in arms.iter().zip(patterns) {
+            let before = self.names.assume(pattern.facts);
+            let body = self.arm("match", &arm.body, None);
+            self.names.forget(before);
+            effect = effect.max(body.effect);
+            body.touches.iter().for_each(|touch| super::checker::merge_touch(&mut touches, touch));
+            types.push(body.ty);
+            checked.push((pattern.matcher, body.id));
+        }
+        CheckedBody::new(StepKind::Match { subject: subject_code, arms: checked }, Type::union(types), effect, touches)
+    }
+
+    /// An arm of `race`, `match` or `recover` as a block. A call in it is a step with the path `x.label`.
+    pub(super) fn arm(
+        &mut self,
+        label: &str,
+        body: &ast::ArmBody,
+        binding: Option<(Option<&ast::Name>, Type)>,
+    ) -> ArmBlock {
+        let statements: &[ast::Statement] = match body {
+            ast::ArmBody::Do(block) => &block.statements,
+            ast::ArmBody::Expr(_) | ast::ArmBody::Fail { .. } => &[],
+        };
+        let own_label = matches!(body, ast::ArmBody::Do(_)).then(|| arc(label));
+        let id = self.open_block(BlockKind::Do, own_label, statements);
+        match binding {
+            Some((Some(name), ty)) => {
+                self.introduce_local(name, ty);
+            }
+            Some((None, _)) => {
+                self.names.slot();
+            }
+            None => {}
+        }
+        match body {
+            ast::ArmBody::Do(block) => self.statements(&block.statements),
+            ast::ArmBody::Fail { class, message } => {
+                if let Some(failing) = self.failing(class, message.as_ref()) {
+                    self.push(class.span, NodeKind::Fail(failing));
+                }
+            }
+            ast::ArmBody::Expr(expression) => self.arm_expression(label, expression),
+        }
+        let kind = BlockKind::Do;
+        let Some(mut block) = self.close_block() else {
+            return ArmBlock { id, ty: Type::Invalid, effect: Effect::Pure, touches: Vec::new() };
+        };
+        let yields = std::mem::take(&mut block.yields);
+        let ty = match body {
+            ast::ArmBody::Do(own) => block_type(yields, &own.statements, kind),
+            ast::ArmBody::Fail { .. } => Type::Never,
+            ast::ArmBody::Expr(_) => Type::union(yields),
+        };
+        ArmBlock { id, ty, effect: block.effect, touches: block.touches }
+    }
+
+    fn arm_expression(&mut self, label: &str, expression: &ast::Expr) {
+        if !self.is_call(expression) {
+            let code = self.value(expression);
+            if let Some(block) = self.open.last_mut() {
+                block.yields.push(code.ty.clone());
+            }
+            self.push(expression.span, NodeKind::Yield(code));
+            return;
+        }
+        let Some((call, ty, touches)) = self.call(expression) else {
+            if let Some(block) = self.open.last_mut() {
+                block.yields.push(Type::Invalid);
+            }
+            return;
+        };
+        self.note_effect(call.effect, &touches);
+        let slot = self.names.slot();
+        let effect = call.effect;
+        let step = Step::bare(StepKind::Call(call), ty.clone(), effect, touches);
+        self.push_node(expression.span, Some((arc(label), slot)), Vec::new(), NodeKind::Step(Box::new(step)));
+        let place = Place { up: 0, slot };
+        let value = Code::place(place, arc(label), ty.clone(), expression.span);
+        if let Some(block) = self.open.last_mut() {
+            block.yields.push(ty);
+        }
+        self.push(expression.span, NodeKind::Yield(value));
+    }
+}
+
+/// What an arm came out as.
+pub(super) struct ArmBlock {
+    pub id: BlockId,
+    pub ty: Type,
+    pub effect: Effect,
+    pub touches: Vec<Touch>,
+}
+
+/// The type that carried state has: that of its first value, literals widened at every depth, since later values differ.
+fn state_type(initial: &Type) -> Type {
+    match initial {
+        Type::Literal(literal) => literal.base(),
+        Type::Null | Type::Never => Type::Any,
+        Type::List(element) => state_type(element).list(),
+        Type::Object(object) => {
+            let field = |field: &Field| Field { ty: state_type(&field.ty), ..field.clone() };
+            Type::object(object.fields.iter().map(field).collect(), object.rest.clone())
+        }
+        Type::Union(members) => Type::union(members.iter().map(|member| match member {
+            Type::Null => Type::Null,
+            other => state_type(other),
+        })),
+        other => other.clone(),
+    }
+}
+
+fn with_article(effect: Effect) -> String {
+    match effect {
+        Effect::Idempotent | Effect::Effect | Effect::Irreversible => format!("an `{effect}`"),
+        Effect::Pure | Effect::Read => format!("a `{effect}`"),
+    }
+}

@@ -1,0 +1,52 @@
+//! The tools that a plan may call, as signatures.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::types::Signature;
+
+/// Signatures by namespace and name. The checker sees tools in no other form.
+#[derive(Clone, Debug, Default)]
+pub struct Tools {
+    namespaces: BTreeMap<Arc<str>, BTreeMap<Arc<str>, Arc<Signature>>>,
+}
+
+impl Tools {
+    /// Adds or replaces a tool.
+    pub fn insert(&mut self, signature: Arc<Signature>) {
+        let namespace = self.namespaces.entry(signature.namespace.clone()).or_default();
+        namespace.insert(signature.name.clone(), signature);
+    }
+
+    /// Whether there are tools in this namespace.
+    #[must_use]
+    pub fn has_namespace(&self, namespace: &str) -> bool {
+        self.namespaces.contains_key(namespace)
+    }
+
+    /// The tool with this name.
+    #[must_use]
+    pub fn find(&self, namespace: &str, name: &str) -> Option<&Arc<Signature>> {
+        self.namespaces.get(namespace)?.get(name)
+    }
+
+    /// Every namespace, sorted.
+    pub fn namespaces(&self) -> impl Iterator<Item = &str> {
+        self.namespaces.keys().map(|name| &**name)
+    }
+
+    /// The names of the tools in a namespace, sorted.
+    pub fn names(&self, namespace: &str) -> impl Iterator<Item = &str> {
+        self.namespaces.get(namespace).into_iter().flat_map(|tools| tools.keys()).map(|name| &**name)
+    }
+}
+
+impl FromIterator<Arc<Signature>> for Tools {
+    fn from_iter<I: IntoIterator<Item = Arc<Signature>>>(signatures: I) -> Self {
+        let mut tools = Self::default();
+        for signature in signatures {
+            tools.insert(signature);
+        }
+        tools
+    }
+}

@@ -1,0 +1,335 @@
+//! Reading app files: each by itself, so that one that cannot be used does not keep the others away.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::section::Section;
+use super::tool::{self, Shared};
+use super::yaml::{self, Content};
+use super::{App, AppTool, variables};
+use crate::diag::codes::contracts::APP_INVALID;
+use crate::diag::{Diagnostic, Severity, closest};
+use crate::host::Host;
+use crate::source::{MAX_FILE_BYTES, SourceFile, Span};
+use crate::tools::BUILT_IN;
+
+const KEYS: [&str; 5] = ["name", "display_name", "system_context", "stateless", "tools"];
+/// What app files are called.
+const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
+
+/// What was found in one file.
+#[derive(Clone, Debug)]
+pub struct Findings {
+    pub source: Arc<SourceFile>,
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Apps, and what was found while they were read.
+#[derive(Clone, Debug, Default)]
+pub struct Loaded {
+    pub apps: Vec<App>,
+    /// In the order of the files, those with findings only.
+    pub findings: Vec<Findings>,
+}
+
+/// Reads app files in this order. A file that is no app is left out with a warning.
+#[must_use]
+pub fn load_apps(host: &dyn Host, files: &[PathBuf]) -> Loaded {
+    let mut loaded = Loaded::default();
+    let mut names: BTreeMap<Arc<str>, PathBuf> = BTreeMap::new();
+    for path in files {
+        let shown = path.display().to_string().replace('\\', "/");
+        let text = match host.read_file(path) {
+            Ok(text) if text.len() <= MAX_FILE_BYTES => Ok(text),
+            Ok(_) => Err(format!("it is larger than {MAX_FILE_BYTES} bytes")),
+            Err(problem) if problem.kind() == std::io::ErrorKind::InvalidData => Err("it is not UTF-8 text".into()),
+            Err(problem) => Err(problem.to_string()),
+        };
+        let (source, app, mut diagnostics) = match text {
+            Ok(text) => {
+                let source = SourceFile::new(shown, text);
+                let (app, diagnostics) = read_app(&source, host);
+                (source, app, diagnostics)
+            }
+            Err(problem) => {
+                let unread = left_out(Span::at(0), format!("this app file cannot be read: {problem}"));
+                (SourceFile::new(shown, ""), None, vec![unread])
+            }
+        };
+        if let Some(app) = app {
+            if let Some(first) = names.get(&app.name) {
+                diagnostics.push(taken(&app, first));
+            } else {
+                names.insert(app.name.clone(), path.clone());
+                loaded.apps.push(App { file: path.clone(), ..app });
+            }
+        }
+        if !diagnostics.is_empty() {
+            diagnostics.sort_by_key(|diagnostic| diagnostic.span);
+            loaded.findings.push(Findings { source: Arc::new(source), diagnostics });
+        }
+    }
+    loaded
+}
+
+/// The app files of a folder, sorted by name.
+///
+/// # Errors
+/// Whatever the file system says.
+pub fn app_files(host: &dyn Host, folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let mut files = host.list_folder(folder)?;
+    files.retain(|file| is_app_file(file));
+    Ok(files)
+}
+
+/// Whether a file is called as app files are.
+#[must_use]
+pub fn is_app_file(file: &Path) -> bool {
+    let hidden = file.file_name().is_none_or(|name| name.to_string_lossy().starts_with('.'));
+    let ending = file.extension().and_then(|ending| ending.to_str());
+    !hidden && ending.is_some_and(|ending| ENDINGS.contains(&ending))
+}
+
+/// Reads one app file.
+#[must_use]
+pub fn read_app(source: &SourceFile, host: &dyn Host) -> (Option<App>, Vec<Diagnostic>) {
+    let mut found = Vec::new();
+    let mut node = match yaml::parse(source.text()) {
+        Ok(node) => node,
+        Err(problem) => {
+            found.push(left_out(problem.span, format!("this app file is no valid YAML: {}", problem.message)));
+            return (None, found);
+        }
+    };
+    if node.content == Content::Null {
+        found.push(left_out(Span::at(0), "this app file is empty".into()));
+        return (None, found);
+    }
+    variables::fill_in(&mut node, host, &mut found);
+    let Some(entries) = node.entries() else {
+        found.push(left_out(node.span, format!("an app file is a mapping, and this is {}", node.kind())));
+        return (None, found);
+    };
+    let Some(section) = Section::new("the app", &node, &APP_INVALID, &mut found) else { return (None, found) };
+    let name = section.get("name").and_then(|name| Some((name.scalar()?, name.span)));
+    let name = name.filter(|(name, _)| !name.trim().is_empty());
+    let Some((name, span)) = name else {
+        let near = entries.iter().find(|entry| closest(&entry.name, ["name"]).is_some());
+        let finding = left_out(near.map_or(section.span(), |entry| entry.span), "this app file has no `name`".into());
+        found.push(match near {
+            Some(entry) => finding
+                .help(format!(
+                    "its `{}` is not looked at; write `name`, which is the namespace of its tools",
+                    entry.name
+                ))
+                .fix("write `name`", entry.span, "name"),
+            None => finding.help("add `name: …`, the namespace of its tools"),
+        });
+        return (None, found);
+    };
+    if BUILT_IN.contains(&name.as_str()) {
+        let message = format!("`{name}` is the namespace of tools that planrun brings along");
+        found.push(Diagnostic::new(&APP_INVALID, span, message).help("give the app another name"));
+        return (None, found);
+    }
+    let app = read_named(&section, name.into(), &mut found);
+    (Some(app), found)
+}
+
+fn read_named(section: &Section, name: Arc<str>, found: &mut Vec<Diagnostic>) -> App {
+    section.expect_keys(&KEYS, &APP_INVALID, Severity::Warning, found);
+    let shared = Shared { namespace: &name, stateless: section.flag("stateless", found) };
+    let mut tools: Vec<AppTool> = Vec::new();
+    for node in section.list("tools", found) {
+        let Some(tool) = tool::read(node, &shared, found) else { continue };
+        if tools.iter().any(|earlier| earlier.signature.name == tool.signature.name) {
+            let span = node.get("name").map_or(node.span, |name| name.span);
+            let message = format!("the tool {} is there twice", tool.signature.path());
+            found.push(Diagnostic::new(&APP_INVALID, span, message).help("only the first is used; rename the other"));
+            continue;
+        }
+        tools.push(tool);
+    }
+    let (display_name, system_context) = (section.text("display_name", found), section.text("system_context", found));
+    App {
+        name,
+        display_name: display_name.map(Into::into),
+        system_context: system_context.map(Into::into),
+        file: PathBuf::new(),
+        tools,
+    }
+}
+
+/// A file that is not used at all. Plans that need it say so themselves, so this is no more than a warning.
+fn left_out(span: Span, message: String) -> Diagnostic {
+    let mut finding = Diagnostic::new(&APP_INVALID, span, message).note("this file is left out");
+    finding.severity = Severity::Warning;
+    finding
+}
+
+fn taken(app: &App, first: &Path) -> Diagnostic {
+    let message = format!("the app {} is in {} already", app.name, first.display());
+    Diagnostic::new(&APP_INVALID, Span::at(0), message)
+        .note("this file is left out")
+        .help("give one of them another name")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::MemoryHost;
+    use crate::types::{Effect, ErrorClass, Type};
+
+    const HR: &str = r#"
+name: hr
+display_name: 人事
+stateless: true
+tools:
+  - name: create_employee_profile
+    description: Makes a profile.
+    endpoint: ${MOCK_API_URL:http://127.0.0.1:8009}/tool
+    parameters:
+      type: object
+      properties:
+        id: { type: string, description: The number of the employee. }
+        name: { type: string, minLength: 1 }
+        level: { type: string, enum: [L1, L2], default: L1 }
+      required: [id, name, level]
+    returns: { type: object, properties: { emp_id: { type: string } }, required: [emp_id] }
+    errors:
+      - { reason: busy, class: transient.unavailable, happened: maybe }
+      - { reason: taken, class: tool.taken, happened: no }
+      - locked
+    key: { argument: id, ttl: 48h, per: attempt }
+    resource: "{id}"
+    target: [name]
+    sensitive: result.emp_id
+    mock: { emp_id: "{args.id}" }
+  - name: query
+    endpoint: http://127.0.0.1:8009/tool
+    effect: read
+"#;
+
+    fn read(text: &str) -> (Option<App>, Vec<String>) {
+        let source = SourceFile::new("apps/x.yaml", text);
+        let (app, found) = read_app(&source, &MemoryHost::default());
+        let shown = found.iter().map(|finding| {
+            let help = finding.help.as_deref().unwrap_or_default();
+            format!("{:?} {}: {} ({help})", source.slice(finding.span), finding.severity, finding.message)
+        });
+        (app, shown.collect())
+    }
+
+    #[test]
+    fn a_whole_app_file() {
+        let (app, found) = read(HR);
+        assert_eq!(found, [""; 0]);
+        let app = app.unwrap();
+        let tool = app.tool("create_employee_profile").unwrap();
+        let signature = &tool.signature;
+        assert_eq!(&*tool.endpoint, "http://127.0.0.1:8009/tool");
+        assert_eq!((signature.effect, signature.effect_declared), (Effect::Idempotent, true));
+        let required: Vec<(&str, bool)> = signature.parameters.iter().map(|one| (&*one.name, one.required)).collect();
+        assert_eq!(required, [("id", false), ("name", true), ("level", false)]);
+        assert_eq!(signature.parameters[2].ty.to_string(), r#""L1" | "L2""#);
+        assert_eq!(signature.returns.to_string(), "{ emp_id: string }");
+        assert_eq!(signature.raises, ["failed".into(), "taken".into(), "locked".into()]);
+        assert!(signature.stateless && !signature.extra_arguments);
+        assert_eq!(tool.errors[1].class, ErrorClass::Tool("taken".into()));
+        assert!(tool.errors[0].may_have_happened && !tool.errors[1].may_have_happened);
+        assert_eq!(tool.key.unwrap().ttl.as_secs(), 48 * 3600);
+        let query = app.tool("query").unwrap();
+        assert_eq!(query.signature.returns, Type::Any);
+        assert_eq!((query.signature.effect, query.signature.extra_arguments), (Effect::Read, false));
+    }
+
+    #[test]
+    fn variables_come_from_the_environment() {
+        let host = MemoryHost::default().with_variable("MOCK_API_URL", "http://10.0.0.1:1");
+        let (app, _) = read_app(&SourceFile::new("x", HR), &host);
+        assert_eq!(&*app.unwrap().tools[0].endpoint, "http://10.0.0.1:1/tool");
+        let (_, found) = read("name: a\nsystem_context: ${NO_SUCH}\n");
+        assert_eq!(found.len(), 1);
+        assert!(found[0].contains("NO_SUCH is not set"), "{found:?}");
+    }
+
+    /// S3-1: what is no app file is left out with a warning that names it, and the others load.
+    #[test]
+    fn files_that_are_no_apps_keep_no_other_away() {
+        let host = MemoryHost::default()
+            .with_file("apps/a.yaml", "name: a\n")
+            .with_file("apps/b.yml", "app_name: b\ntools: []\n")
+            .with_file("apps/c.yaml", "name: [c\n")
+            .with_file("apps/d.yaml", "")
+            .with_file("apps/e.json", r#"{"name": "e", "tools": []}"#)
+            .with_file("apps/f.yaml", "name: a\n")
+            .with_file("apps/g.yaml", b"\xff".to_vec())
+            .with_file("apps/h.yaml", "- 1\n")
+            .with_file("apps/readme.md", "no app");
+        let loaded = load_apps(&host, &app_files(&host, Path::new("apps")).unwrap());
+        let names: Vec<&str> = loaded.apps.iter().map(|app| &*app.name).collect();
+        assert_eq!(names, ["a", "e"]);
+        let found: Vec<String> = loaded
+            .findings
+            .iter()
+            .map(|findings| {
+                let [finding] = &findings.diagnostics[..] else { panic!("{findings:?}") };
+                format!("{} {}: {}", findings.source.name(), finding.severity, finding.message)
+            })
+            .collect();
+        insta::assert_snapshot!(found.join("\n"), @r###"
+        /apps/b.yml warning: this app file has no `name`
+        /apps/c.yaml warning: this app file is no valid YAML: unclosed bracket '['
+        /apps/d.yaml warning: this app file is empty
+        /apps/f.yaml error: the app a is in /apps/a.yaml already
+        /apps/g.yaml warning: this app file cannot be read: it is not UTF-8 text
+        /apps/h.yaml warning: an app file is a mapping, and this is a list
+        "###);
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_where_it_is() {
+        let text = r#"
+name: a
+tols: []
+tools:
+  - nam: x
+  - name: t
+    endpoint: 127.0.0.1:80/tool
+    efect: read
+    effect: reed
+    parameters: { type: objekt }
+    returns: yes
+    errors: [{ reason: busy, class: transient.unavailible, happened: perhaps }, 3]
+    key: { argument: idd, ttl: long, per: try }
+  - name: t
+    endpoint: ftp://x/y
+    parameters: { type: object, properties: { repo: { type: string } } }
+    resource: "{repos}/{x"
+    x-own: fine
+  - 7
+"#;
+        let (app, found) = read(text);
+        assert_eq!(app.unwrap().tools.len(), 1);
+        insta::assert_snapshot!(found.join("\n"), @r###"
+        "tols" warning: the app has no key `tols` (the keys are name, display_name, system_context, stateless, tools)
+        "nam" error: a tool of a lacks the key `name` (`nam` means nothing here; was `name` meant?)
+        "efect" warning: the tool a.t has no key `efect` (the keys are name, description, endpoint, parameters, returns, effect, errors, key, resource, sensitive, target, command, mock)
+        "127.0.0.1:80/tool" error: the endpoint `127.0.0.1:80/tool` is no web address: relative URL without a base (write the whole address, such as `http://127.0.0.1:8009/tool`)
+        "type" error: `parameters` is no valid JSON Schema: the schema at /type is wrong: "objekt" is no type; the types are array, boolean, integer, null, number, object and string ()
+        "yes" error: `returns` must be a JSON Schema, and is text ()
+        "transient.unavailible" error: `class` of an entry of `errors` cannot be `transient.unavailible` (did you mean `transient.unavailable`?)
+        "perhaps" error: `happened` of an entry of `errors` cannot be `perhaps` (write one of no, maybe)
+        "3" error: an entry of `errors` must be a mapping, and is a number ()
+        "long" error: `ttl` of `key` must be a length of time, such as 24h ()
+        "try" error: `per` of `key` cannot be `try` (write one of execution, attempt)
+        "reed" error: `effect` of the tool a.t cannot be `reed` (did you mean `read`?)
+        "ftp://x/y" error: the endpoint `ftp://x/y` is no web address: it begins with `ftp:` (write the whole address, such as `http://127.0.0.1:8009/tool`)
+        "\"{repos}/{x\"" error: `resource` names `repos`, which is no parameter (did you mean `repo`?)
+        "\"{repos}/{x\"" error: `resource` has `{` without `}`: `{repos}/{x` ()
+        "t" error: the tool a.t is there twice (only the first is used; rename the other)
+        "7" error: a tool of a must be a mapping, and is a number ()
+        "###);
+    }
+}

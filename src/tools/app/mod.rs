@@ -1,0 +1,85 @@
+//! App files: systems with tools of their own, called over HTTP.
+
+mod load;
+pub(crate) mod section;
+mod tool;
+mod transport;
+pub(crate) mod variables;
+pub mod yaml;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::types::{ErrorClass, Signature};
+
+pub use load::{Findings, Loaded, app_files, is_app_file, load_apps, read_app};
+pub use transport::AppTransport;
+
+/// One app file: a namespace of tools behind HTTP endpoints.
+#[derive(Clone, Debug)]
+pub struct App {
+    /// The namespace of its tools.
+    pub name: Arc<str>,
+    pub display_name: Option<Arc<str>>,
+    /// What a model is told about the system.
+    pub system_context: Option<Arc<str>>,
+    /// The file it was read from, as the user would write it.
+    pub file: PathBuf,
+    pub tools: Vec<AppTool>,
+}
+
+/// One tool of an app.
+#[derive(Clone, Debug)]
+pub struct AppTool {
+    pub signature: Arc<Signature>,
+    /// Where calls are posted to, with its variables filled in.
+    pub endpoint: Arc<str>,
+    /// What the reasons that it gives for failing mean. A reason that is not listed means `tool.failed`.
+    pub errors: Vec<Reason>,
+    /// How long the system remembers idempotency keys, where the app file says that it does.
+    pub key: Option<KeyPolicy>,
+    /// Paths into arguments and results that must not be shown.
+    pub sensitive: Vec<Arc<str>>,
+    /// Arguments that say whom or what an effect reaches: recipient, amount, path.
+    pub target: Vec<Arc<str>>,
+    /// Arguments that a shell or a database reads as code.
+    pub command: Vec<Arc<str>>,
+    /// How `planrun mock` answers, as written; nothing for answers made up from the result's schema.
+    pub mock: Option<serde_json::Value>,
+}
+
+/// What one reason of a failed answer means.
+#[derive(Clone, Debug)]
+pub struct Reason {
+    pub reason: Arc<str>,
+    pub class: ErrorClass,
+    /// Whether the effect may have happened all the same.
+    pub may_have_happened: bool,
+}
+
+/// What an app file says under `key`. The argument that takes the key stands in the signature.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyPolicy {
+    /// How long the system recognizes a key.
+    pub ttl: Duration,
+    pub per: KeyScope,
+}
+
+/// How many attempts share one idempotency key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum KeyScope {
+    /// All attempts of one execution.
+    #[default]
+    Execution,
+    /// One attempt each.
+    Attempt,
+}
+
+impl App {
+    /// The tool with this name.
+    #[must_use]
+    pub fn tool(&self, name: &str) -> Option<&AppTool> {
+        self.tools.iter().find(|tool| &*tool.signature.name == name)
+    }
+}

@@ -1,0 +1,170 @@
+//! One mapping of a configuration file, read key by key, with a finding for each thing that is not as it must be.
+
+use super::yaml::{Content, Entry, Node};
+use crate::diag::{Code, Diagnostic, Severity, closest};
+use crate::source::Span;
+
+/// A mapping that is being read.
+pub(crate) struct Section<'a> {
+    /// What it is, for messages: `the tool outbound`.
+    what: String,
+    span: Span,
+    entries: &'a [Entry],
+    code: &'static Code,
+}
+
+impl<'a> Section<'a> {
+    /// Begins to read a mapping; anything else is reported.
+    pub(crate) fn new(
+        what: impl Into<String>,
+        node: &'a Node,
+        code: &'static Code,
+        found: &mut Vec<Diagnostic>,
+    ) -> Option<Self> {
+        let what = what.into();
+        let Some(entries) = node.entries() else {
+            let message = format!("{what} must be a mapping, and is {}", node.kind());
+            found.push(Diagnostic::new(code, node.span, message).expected("a mapping", node.kind()));
+            return None;
+        };
+        let span = entries.first().map_or(node.span, |first| first.span);
+        Some(Self { what, span, entries, code })
+    }
+
+    /// Names it better, once more of it is known.
+    pub(crate) fn rename(&mut self, what: String) {
+        self.what = what;
+    }
+
+    /// The place of its beginning.
+    pub(crate) fn span(&self) -> Span {
+        self.span
+    }
+
+    /// Reports keys that mean nothing here. Keys that begin with `x-` are the author's own.
+    pub(crate) fn expect_keys(
+        &self,
+        known: &[&str],
+        code: &'static Code,
+        severity: Severity,
+        found: &mut Vec<Diagnostic>,
+    ) {
+        for entry in self.entries.iter().filter(|entry| !known.contains(&entry.name.as_str())) {
+            if entry.name.starts_with("x-") {
+                continue;
+            }
+            let message = format!("{} has no key `{}`", self.what, entry.name);
+            let mut finding = Diagnostic::new(code, entry.span, message).available(known);
+            finding.severity = severity;
+            let near = closest(&entry.name, known.iter().copied().filter(|name| self.get(name).is_none()));
+            found.push(match near {
+                Some(near) => {
+                    finding.help(format!("did you mean `{near}`?")).fix(format!("write `{near}`"), entry.span, near)
+                }
+                None => finding.help(format!("the keys are {}", known.join(", "))),
+            });
+        }
+    }
+
+    /// The value of a key; a key without value is as good as none.
+    pub(crate) fn get(&self, name: &str) -> Option<&'a Node> {
+        let entry = self.entries.iter().find(|entry| entry.name == name)?;
+        Some(&entry.value).filter(|value| value.kind() != "nothing")
+    }
+
+    /// The text under a key, if it is there.
+    pub(crate) fn text(&self, name: &str, found: &mut Vec<Diagnostic>) -> Option<String> {
+        let node = self.get(name)?;
+        let text = node.scalar();
+        if text.is_none() {
+            self.report(node.span, format!("`{name}` of {} must be text, and is {}", self.what, node.kind()), found);
+        }
+        text
+    }
+
+    /// The text under a key that must be there and must not be empty.
+    pub(crate) fn required(&self, name: &str, found: &mut Vec<Diagnostic>) -> Option<String> {
+        match (self.get(name), self.text(name, found)) {
+            (None, _) => {
+                let message = format!("{} lacks the key `{name}`", self.what);
+                let near = self.entries.iter().find(|entry| closest(&entry.name, [name]).is_some());
+                let finding = Diagnostic::new(self.code, near.map_or(self.span, |entry| entry.span), message);
+                found.push(match near {
+                    Some(entry) => finding
+                        .help(format!("`{}` means nothing here; was `{name}` meant?", entry.name))
+                        .fix(format!("write `{name}`"), entry.span, name),
+                    None => finding.help(format!("add `{name}: …`")),
+                });
+                None
+            }
+            (Some(node), Some(text)) if text.trim().is_empty() => {
+                self.report(node.span, format!("`{name}` of {} is empty", self.what), found);
+                None
+            }
+            (_, text) => text,
+        }
+    }
+
+    /// The truth value under a key; false where it is missing.
+    pub(crate) fn flag(&self, name: &str, found: &mut Vec<Diagnostic>) -> bool {
+        let Some(node) = self.get(name) else { return false };
+        if let Content::Bool(truth) = node.content {
+            return truth;
+        }
+        let message = format!("`{name}` of {} must be true or false, and is {}", self.what, node.kind());
+        found.push(Diagnostic::new(self.code, node.span, message).expected("true or false", node.kind()));
+        false
+    }
+
+    /// The elements of the list under a key; none where it is missing.
+    pub(crate) fn list(&self, name: &str, found: &mut Vec<Diagnostic>) -> &'a [Node] {
+        let Some(node) = self.get(name) else { return &[] };
+        node.items().unwrap_or_else(|| {
+            self.report(node.span, format!("`{name}` of {} must be a list, and is {}", self.what, node.kind()), found);
+            &[]
+        })
+    }
+
+    /// The texts of the list under a key, with their places. One text alone counts as a list of one.
+    pub(crate) fn texts(&self, name: &str, found: &mut Vec<Diagnostic>) -> Vec<(String, Span)> {
+        if let Some((text, node)) = self.get(name).and_then(|node| Some((node.scalar()?, node))) {
+            return vec![(text, node.span)];
+        }
+        let mut texts = Vec::new();
+        for node in self.list(name, found) {
+            if let Some(text) = node.scalar() {
+                texts.push((text, node.span));
+            } else {
+                self.report(node.span, format!("`{name}` of {} must be a list of texts", self.what), found);
+            }
+        }
+        texts
+    }
+
+    /// One of several words under a key, with a suggestion where it is none of them.
+    pub(crate) fn word<T>(
+        &self,
+        name: &str,
+        words: &[&str],
+        find: impl FnOnce(&str) -> Option<T>,
+        found: &mut Vec<Diagnostic>,
+    ) -> Option<T> {
+        let (node, text) = (self.get(name)?, self.text(name, found)?);
+        let value = find(&text);
+        if value.is_none() {
+            let message = format!("`{name}` of {} cannot be `{text}`", self.what);
+            let finding = Diagnostic::new(self.code, node.span, message).available(words);
+            found.push(match closest(&text, words.iter().copied()) {
+                Some(near) => {
+                    finding.help(format!("did you mean `{near}`?")).fix(format!("write `{near}`"), node.span, near)
+                }
+                None => finding.help(format!("write one of {}", words.join(", "))),
+            });
+        }
+        value
+    }
+
+    pub(crate) fn report(&self, span: Span, message: String, found: &mut Vec<Diagnostic>) {
+        found.push(Diagnostic::new(self.code, span, message));
+    }
+}

@@ -1,0 +1,283 @@
+//! One tool of an app file: its contract, its endpoint, its errors.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value as Json;
+
+use super::section::Section;
+use super::yaml::Node;
+use super::{AppTool, KeyPolicy, KeyScope, Reason};
+use crate::diag::codes::contracts::APP_INVALID;
+use crate::diag::{Diagnostic, Severity, closest};
+use crate::source::Span;
+use crate::types::{
+    Effect, ErrorClass, FieldLookup, Parameter, Rest, Signature, Type, Validator, field, field_names, from_schema,
+};
+use crate::value::parse_duration;
+
+const KEYS: [&str; 13] = [
+    "name",
+    "description",
+    "endpoint",
+    "parameters",
+    "returns",
+    "effect",
+    "errors",
+    "key",
+    "resource",
+    "sensitive",
+    "target",
+    "command",
+    "mock",
+];
+/// How long a system remembers keys where its app file does not say.
+const KEY_TTL: Duration = Duration::from_hours(24);
+
+/// What the tools of one file have in common.
+pub(super) struct Shared<'a> {
+    pub namespace: &'a Arc<str>,
+    pub stateless: bool,
+}
+
+/// Reads one tool. Without a name there is none; what else is wrong is reported, and the rest of the tool stands.
+pub(super) fn read(node: &Node, shared: &Shared, found: &mut Vec<Diagnostic>) -> Option<AppTool> {
+    let mut section = Section::new(format!("a tool of {}", shared.namespace), node, &APP_INVALID, found)?;
+    let name: Arc<str> = section.required("name", found)?.into();
+    section.rename(format!("the tool {}.{name}", shared.namespace));
+    section.expect_keys(&KEYS, &APP_INVALID, Severity::Warning, found);
+    let endpoint = endpoint(&section, found);
+    let arguments = arguments(&section, found);
+    let output_schema = schema(&section, "returns", found);
+    let errors = errors(&section, found);
+    let (key, key_argument) = key(&section, &arguments, found).unzip();
+    let key_argument = key_argument.flatten();
+    let effect = section.word("effect", &Effect::ALL.map(Effect::name), Effect::find, found);
+    let mut parameters = arguments.parameters;
+    for parameter in &mut parameters {
+        // The engine gives the key, so the plan need not.
+        parameter.required &= key_argument.as_deref() != Some(&*parameter.name);
+    }
+    let known = Known { parameters: &parameters, extra: arguments.extra };
+    let signature = Signature {
+        namespace: shared.namespace.clone(),
+        description: section.text("description", found).map(Into::into),
+        gives_back: None,
+        returns: output_schema.as_ref().map_or(Type::Any, |schema| from_schema(schema)),
+        // Where a key makes repetitions harmless, repeating is harmless: that is what `idempotent` means.
+        effect: effect.unwrap_or(if key.is_some() { Effect::Idempotent } else { Effect::default() }),
+        effect_declared: effect.is_some() || key.is_some(),
+        raises: raises(&errors),
+        key_argument,
+        resource: resource(&section, &known, found),
+        stateless: shared.stateless,
+        input_schema: arguments.schema,
+        output_schema,
+        extra_arguments: arguments.extra,
+        name,
+        parameters: Vec::new(),
+    };
+    let (target, command) = (known.named(&section, "target", found), known.named(&section, "command", found));
+    let sensitive = section.texts("sensitive", found).into_iter().map(|(path, _)| path.into()).collect();
+    let mock = section.get("mock").map(Node::to_json);
+    let signature = Arc::new(Signature { parameters, ..signature });
+    Some(AppTool { signature, endpoint, errors, key, sensitive, target, command, mock })
+}
+
+/// The address that calls go to. A tool without a usable one is checked against all the same, and fails when called.
+fn endpoint(section: &Section, found: &mut Vec<Diagnostic>) -> Arc<str> {
+    let Some(text) = section.required("endpoint", found) else { return "".into() };
+    let problem = match reqwest::Url::parse(&text) {
+        Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => None,
+        Ok(url) => Some(format!("it begins with `{}:`", url.scheme())),
+        Err(problem) => Some(problem.to_string()),
+    };
+    if let (Some(problem), Some(node)) = (problem, section.get("endpoint")) {
+        let message = format!("the endpoint `{text}` is no web address: {problem}");
+        let help = "write the whole address, such as `http://127.0.0.1:8009/tool`";
+        found.push(Diagnostic::new(&APP_INVALID, node.span, message).help(help));
+    }
+    text.into()
+}
+
+/// The arguments of a tool.
+struct Arguments {
+    schema: Option<Arc<Json>>,
+    parameters: Vec<Parameter>,
+    /// Whether further arguments are taken.
+    extra: bool,
+}
+
+fn arguments(section: &Section, found: &mut Vec<Diagnostic>) -> Arguments {
+    let Some(schema) = schema(section, "parameters", found) else {
+        return Arguments { schema: None, parameters: Vec::new(), extra: section.get("parameters").is_some() };
+    };
+    let ty = from_schema(&schema);
+    let parameters: Vec<Parameter> = field_names(&ty).into_iter().map(|name| parameter(&ty, &schema, name)).collect();
+    // What is not listed is not taken, unless the schema says so in so many words; a schema that lists nothing takes all.
+    let said = schema.get("additionalProperties").or_else(|| schema.get("unevaluatedProperties"));
+    let open = !matches!(&ty, Type::Object(object) if object.rest == Rest::Closed);
+    let extra = open && (said.is_some_and(|said| *said != Json::Bool(false)) || schema.get("properties").is_none());
+    Arguments { schema: Some(schema), parameters, extra }
+}
+
+fn parameter(ty: &Type, schema: &Json, name: Arc<str>) -> Parameter {
+    let (ty, required) = match field(ty, &name) {
+        FieldLookup::Found { ty, required } => (ty, required),
+        FieldLookup::Any | FieldLookup::Missing | FieldLookup::NotAnObject => (Type::Any, false),
+    };
+    let property = schema.get("properties").and_then(|properties| properties.get(&*name));
+    let description = property.and_then(|property| property.get("description")).and_then(Json::as_str);
+    Parameter {
+        ty,
+        required: required && property.is_none_or(|property| property.get("default").is_none()),
+        description: description.map(Into::into),
+        schema: property.map(|property| Arc::new(standing_alone(property, schema))),
+        name,
+    }
+}
+
+/// The schema of one property with the definitions that it may refer to.
+fn standing_alone(property: &Json, schema: &Json) -> Json {
+    let Json::Object(property) = property else { return property.clone() };
+    let mut property = property.clone();
+    for name in ["$schema", "$defs", "definitions"] {
+        if let Some(shared) = schema.get(name).filter(|_| !property.contains_key(name)) {
+            property.insert(name.to_owned(), shared.clone());
+        }
+    }
+    Json::Object(property)
+}
+
+/// The schema under a key, if it is one.
+fn schema(section: &Section, name: &str, found: &mut Vec<Diagnostic>) -> Option<Arc<Json>> {
+    let node = section.get(name)?;
+    let schema = node.to_json();
+    if !schema.is_object() && !schema.is_boolean() {
+        section.report(node.span, format!("`{name}` must be a JSON Schema, and is {}", node.kind()), found);
+        return None;
+    }
+    match Validator::new(&schema) {
+        Ok(_) => Some(Arc::new(schema)),
+        Err(problem) => {
+            let span = node.entries().and_then(<[_]>::first).map_or(node.span, |first| first.span);
+            section.report(span, format!("`{name}` is no valid JSON Schema: {problem}"), found);
+            None
+        }
+    }
+}
+
+fn errors(section: &Section, found: &mut Vec<Diagnostic>) -> Vec<Reason> {
+    let mut errors = Vec::new();
+    for node in section.list("errors", found) {
+        // One word alone is the reason and the name of the error.
+        if let Some(reason) = node.text() {
+            let class = ErrorClass::Tool(reason.into());
+            errors.push(Reason { reason: reason.into(), class, may_have_happened: false });
+            continue;
+        }
+        let Some(entry) = Section::new("an entry of `errors`", node, &APP_INVALID, found) else { continue };
+        entry.expect_keys(&["reason", "class", "happened"], &APP_INVALID, Severity::Warning, found);
+        let Some(reason) = entry.required("reason", found) else { continue };
+        let class = match entry.get("class") {
+            Some(_) => class(&entry, found).unwrap_or_else(|| ErrorClass::Tool("failed".into())),
+            None => ErrorClass::Tool(reason.as_str().into()),
+        };
+        let words = |word: &str| match word {
+            "no" => Some(false),
+            "maybe" => Some(true),
+            _ => None,
+        };
+        let may_have_happened = entry.word("happened", &["no", "maybe"], words, found).unwrap_or(false);
+        errors.push(Reason { reason: reason.into(), class, may_have_happened });
+    }
+    errors
+}
+
+fn class(entry: &Section, found: &mut Vec<Diagnostic>) -> Option<ErrorClass> {
+    let single: Vec<&str> =
+        ErrorClass::names().filter(|name| name.contains('.') || ErrorClass::find(name).is_some()).collect();
+    entry.word("class", &single, ErrorClass::find, found)
+}
+
+/// Every app tool may fail without a reason that it declares.
+fn raises(errors: &[Reason]) -> Vec<Arc<str>> {
+    let mut names: Vec<Arc<str>> = vec!["failed".into()];
+    for error in errors {
+        if let ErrorClass::Tool(name) = &error.class
+            && !names.contains(name)
+        {
+            names.push(name.clone());
+        }
+    }
+    names
+}
+
+/// What `key` says, and the argument that takes the key.
+fn key(section: &Section, arguments: &Arguments, found: &mut Vec<Diagnostic>) -> Option<(KeyPolicy, Option<Arc<str>>)> {
+    let entry = Section::new("`key`", section.get("key")?, &APP_INVALID, found)?;
+    entry.expect_keys(&["argument", "ttl", "per"], &APP_INVALID, Severity::Warning, found);
+    let known = Known { parameters: &arguments.parameters, extra: arguments.extra };
+    let argument = known.named(&entry, "argument", found).into_iter().next();
+    let ttl = entry.get("ttl").map_or(KEY_TTL, |node| {
+        let length = node.text().and_then(parse_duration).and_then(|length| u64::try_from(length).ok());
+        if let Some(length) = length.filter(|length| *length > 0) {
+            return Duration::from_nanos(length);
+        }
+        entry.report(node.span, "`ttl` of `key` must be a length of time, such as 24h".into(), found);
+        KEY_TTL
+    });
+    let scope = |word: &str| match word {
+        "execution" => Some(KeyScope::Execution),
+        "attempt" => Some(KeyScope::Attempt),
+        _ => None,
+    };
+    let per = entry.word("per", &["execution", "attempt"], scope, found).unwrap_or_default();
+    Some((KeyPolicy { ttl, per }, argument))
+}
+
+/// The template that names the state which a call touches; the names in it are arguments.
+fn resource(section: &Section, known: &Known, found: &mut Vec<Diagnostic>) -> Option<Arc<str>> {
+    let template = section.text("resource", found)?;
+    let span = section.get("resource")?.span;
+    for part in template.split('{').skip(1) {
+        match part.split_once('}') {
+            Some((name, _)) => known.expect(name, "resource", span, found),
+            None => section.report(span, format!("`resource` has `{{` without `}}`: `{template}`"), found),
+        }
+    }
+    Some(template.into())
+}
+
+/// The arguments that other keys may name.
+struct Known<'a> {
+    parameters: &'a [Parameter],
+    extra: bool,
+}
+
+impl Known<'_> {
+    /// The arguments that the texts under a key name.
+    fn named(&self, section: &Section, key: &str, found: &mut Vec<Diagnostic>) -> Vec<Arc<str>> {
+        let mut names = Vec::new();
+        for (name, span) in section.texts(key, found) {
+            self.expect(&name, key, span, found);
+            names.push(name.into());
+        }
+        names
+    }
+
+    /// Reports a name that is no argument. A path such as `order.id` begins with one.
+    fn expect(&self, name: &str, key: &str, span: Span, found: &mut Vec<Diagnostic>) {
+        let first = name.split(['.', '[']).next().unwrap_or(name);
+        let names = || self.parameters.iter().map(|parameter| &*parameter.name);
+        if self.extra || names().any(|known| known == first) {
+            return;
+        }
+        let message = format!("`{key}` names `{first}`, which is no parameter");
+        let finding = Diagnostic::new(&APP_INVALID, span, message).available(names());
+        found.push(match closest(first, names()) {
+            Some(near) => finding.help(format!("did you mean `{near}`?")),
+            None => finding.help("name a parameter, or list it under `parameters`"),
+        });
+    }
+}

@@ -1,0 +1,181 @@
+//! Calls of app tools: `{tool, args}` is posted, `{success, data}` or `{success, reason, error}` comes back.
+
+use std::sync::Arc;
+
+use reqwest::header::{self, HeaderMap, HeaderValue};
+use reqwest::{Method, Url};
+use serde_json::{Map, Value as Json, json};
+
+use super::{AppTool, KeyScope, Reason};
+use crate::host::Host;
+use crate::tools::http::{HttpClient, HttpRequest, HttpResponse, MOST_BODY_BYTES, failure};
+use crate::tools::{Answer, CallError, Outcome, Reply, Request, Sent, Transport};
+use crate::types::{Denied, ErrorClass, Field, Rest, Signature, Type, Validation, encode};
+use crate::value::Value;
+
+/// What a failure tells of an answer's body, in characters.
+const TOLD_OF_BODY: usize = 200;
+
+/// The transport of one app tool.
+pub struct AppTransport {
+    client: HttpClient,
+    host: Arc<dyn Host>,
+    /// Where calls go, or why they cannot.
+    endpoint: Result<Url, String>,
+    errors: Arc<[Reason]>,
+    key_scope: KeyScope,
+    /// All arguments as one object, for leaving out nulls that the tool does not take.
+    arguments: Type,
+    /// What is sent for arguments that the schema demands and the call may leave out.
+    defaults: Vec<(Arc<str>, Json)>,
+}
+
+impl AppTransport {
+    /// The way to a tool. `endpoint` stands in for the tool's own, for mocks.
+    #[must_use]
+    pub fn new(client: HttpClient, host: Arc<dyn Host>, tool: &AppTool, endpoint: Option<&str>) -> Self {
+        let written = endpoint.unwrap_or(&tool.endpoint);
+        let parsed =
+            Url::parse(written).map_err(|problem| format!("its endpoint `{written}` is no address: {problem}"));
+        Self {
+            client,
+            host,
+            endpoint: parsed,
+            errors: tool.errors.clone().into(),
+            key_scope: tool.key.map_or(KeyScope::Execution, |key| key.per),
+            arguments: arguments_type(&tool.signature),
+            defaults: defaults(&tool.signature),
+        }
+    }
+
+    fn body(&self, request: &Request, key: &str) -> Json {
+        let signature = &request.signature;
+        let mut arguments = match encode(&request.arguments, &self.arguments) {
+            Json::Object(arguments) => arguments,
+            _ => Map::new(),
+        };
+        for (name, default) in &self.defaults {
+            arguments.entry(name.as_ref()).or_insert_with(|| default.clone());
+        }
+        if let Some(name) = &signature.key_argument {
+            arguments.entry(name.as_ref()).or_insert_with(|| key.into());
+        }
+        json!({"tool": &*signature.name, "args": arguments})
+    }
+}
+
+impl Transport for AppTransport {
+    fn call(&self, request: Request) -> Reply {
+        let path = request.signature.path();
+        let url = match &self.endpoint {
+            Ok(url) => url.clone(),
+            Err(problem) => {
+                let error = failed(ErrorClass::Internal, format!("{path} cannot be called: {problem}"), Sent::No);
+                return Reply::Now(Err(error));
+            }
+        };
+        let key = match self.key_scope {
+            KeyScope::Execution => request.idempotency_key.clone(),
+            KeyScope::Attempt => format!("{}-{:016x}", request.idempotency_key, self.host.random()).into(),
+        };
+        let mut headers = HeaderMap::new();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
+        if let Ok(key) = HeaderValue::from_str(&key) {
+            headers.insert("idempotency-key", key);
+        }
+        let body = Some(self.body(&request, &key).to_string().into_bytes());
+        let post = HttpRequest { method: Method::POST, url: url.clone(), headers, body };
+        let (client, host, errors) = (self.client.clone(), self.host.clone(), self.errors.clone());
+        Reply::Later(Box::pin(async move {
+            let gate = |target: &Url| same_place(target, &url, &path);
+            let response = client.send(post, &gate, MOST_BODY_BYTES, &request.cancel).await?;
+            answer(&response, &path, &errors, host.now())
+        }))
+    }
+}
+
+/// All parameters of a tool as the fields of one object.
+fn arguments_type(signature: &Signature) -> Type {
+    let field = |parameter: &crate::types::Parameter| Field {
+        name: parameter.name.clone(),
+        ty: parameter.ty.clone(),
+        required: parameter.required,
+    };
+    Type::object(signature.parameters.iter().map(field).collect(), Rest::Open)
+}
+
+/// The defaults of parameters that the schema lists as required.
+fn defaults(signature: &Signature) -> Vec<(Arc<str>, Json)> {
+    let listed = signature.input_schema.as_deref().and_then(|schema| schema.get("required")).and_then(Json::as_array);
+    let demanded = |name: &str| listed.is_some_and(|listed| listed.iter().any(|one| one.as_str() == Some(name)));
+    let default = |parameter: &crate::types::Parameter| {
+        let default = parameter.schema.as_deref()?.get("default")?.clone();
+        Some((parameter.name.clone(), default)).filter(|(name, _)| demanded(name))
+    };
+    signature.parameters.iter().filter_map(default).collect()
+}
+
+/// An app is called where its file says. A redirect may not lead elsewhere.
+fn same_place(target: &Url, endpoint: &Url, path: &str) -> Result<(), CallError> {
+    if target.origin() == endpoint.origin() {
+        return Ok(());
+    }
+    let host = target.host_str().unwrap_or_default();
+    let message = format!("{path} was redirected to {host}, which is not the host that its app file names");
+    Err(failed(ErrorClass::Denied(Denied::Policy), message, Sent::Answered))
+}
+
+fn answer(response: &HttpResponse, path: &str, errors: &[Reason], now: i128) -> Outcome {
+    let body = serde_json::from_slice::<Json>(&response.body);
+    let object = body.as_ref().ok().and_then(Json::as_object);
+    let success = object.and_then(|object| object.get("success")).and_then(Json::as_bool);
+    let reason = object.and_then(|object| object.get("reason")).and_then(Json::as_str);
+    let declared = errors.iter().find(|known| success == Some(false) && reason == Some(&known.reason));
+    let told = told(object, &response.body);
+    if let Some(known) = declared {
+        let sent = if known.may_have_happened { Sent::Maybe } else { Sent::Answered };
+        return Err(failed(known.class.clone(), format!("{path}: {told}"), sent));
+    }
+    if let Some(error) = failure(response.status, &response.headers, now, path, &told) {
+        return Err(error);
+    }
+    match (response.status, success) {
+        (200..=299, Some(true)) => {
+            let data = object.and_then(|object| object.get("data")).cloned();
+            Ok(Answer::Json(data.unwrap_or(Json::Null)))
+        }
+        (_, Some(false)) => Err(failed(ErrorClass::Tool("failed".into()), format!("{path}: {told}"), Sent::Answered)),
+        (200..=299, None) => {
+            let message = format!("{path} did not answer with an object that has `success`: {told}");
+            Err(failed(ErrorClass::Validation(Validation::Result), message, Sent::Answered))
+        }
+        (status, _) => {
+            let message = format!("{path} answered with status {status}: {told}");
+            Err(failed(ErrorClass::Tool("failed".into()), message, Sent::Answered))
+        }
+    }
+}
+
+/// What the answer says of its failure: its `error`, else `message`, else `detail`, else `reason`, else its text.
+fn told(object: Option<&Map<String, Json>>, body: &[u8]) -> String {
+    let text = |name: &str| object?.get(name)?.as_str().filter(|text| !text.is_empty());
+    match text("error").or(text("message")).or(text("detail")).or(text("reason")) {
+        Some(text) => shortened(text),
+        None if body.is_empty() => "an empty body".into(),
+        None => Value::from(&*String::from_utf8_lossy(body)).preview(TOLD_OF_BODY),
+    }
+}
+
+fn shortened(text: &str) -> String {
+    let mut characters = text.chars();
+    let mut short: String = characters.by_ref().take(4 * TOLD_OF_BODY).collect();
+    if characters.next().is_some() {
+        short.push('…');
+    }
+    short
+}
+
+fn failed(class: ErrorClass, message: String, sent: Sent) -> CallError {
+    CallError { class, message, sent, retry_after: None }
+}

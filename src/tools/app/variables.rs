@@ -1,0 +1,79 @@
+//! `${VAR}` and `${VAR:default}` in the text of app files.
+
+use crate::diag::Diagnostic;
+use crate::diag::codes::contracts::CONFIG_VARIABLE;
+use crate::host::Host;
+
+use super::yaml::Node;
+
+/// Fills in the variables of every text of a file. What is set in the environment wins over the default, which may
+/// be empty and may contain `:`. A variable that is not set and has no default is reported and becomes nothing. `$${`
+/// stands for `${`.
+pub(crate) fn fill_in(node: &mut Node, host: &dyn Host, found: &mut Vec<Diagnostic>) {
+    node.rewrite(&mut |text, span| {
+        filled(text, |name, default| {
+            host.variable(name).or_else(|| default.map(str::to_owned)).unwrap_or_else(|| {
+                let message = format!("the environment variable {name} is not set, and there is no default");
+                let help = format!("set {name}, or write ${{{name}:…}} with a default");
+                found.push(Diagnostic::new(&CONFIG_VARIABLE, span, message).help(help));
+                String::new()
+            })
+        })
+    });
+}
+
+fn filled(text: &str, mut value: impl FnMut(&str, Option<&str>) -> String) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find("${") {
+        let (before, after) = (&rest[..start], &rest[start + 2..]);
+        if let Some(kept) = before.strip_suffix('$') {
+            out.push_str(kept);
+            out.push_str("${");
+            rest = after;
+            continue;
+        }
+        out.push_str(before);
+        let inside = after.find('}').map(|end| &after[..end]);
+        let parts =
+            inside.map(|inside| inside.split_once(':').map_or((inside, None), |(name, default)| (name, Some(default))));
+        match (inside, parts) {
+            (Some(inside), Some((name, default))) if is_name(name) => {
+                out.push_str(&value(name, default));
+                rest = &after[inside.len() + 1..];
+            }
+            _ => {
+                out.push_str("${");
+                rest = after;
+            }
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+/// Whether this can be the name of a variable; other text in braces is left as it is.
+fn is_name(text: &str) -> bool {
+    text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+        && text.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_are_filled_in() {
+        let value = |name: &str, default: Option<&str>| format!("<{name}|{}>", default.unwrap_or("none"));
+        let cases = [
+            ("${URL:http://127.0.0.1:8009}/tool", "<URL|http://127.0.0.1:8009>/tool"),
+            ("${A}${B:}", "<A|none><B|>"),
+            ("$${A} and ${A", "${A} and ${A"),
+            ("${not a name} ${x.y} $A {A}", "${not a name} ${x.y} $A {A}"),
+            ("${甲} ${_1}", "${甲} <_1|none>"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(filled(text, value), expected);
+        }
+    }
+}

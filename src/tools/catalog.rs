@@ -1,0 +1,129 @@
+//! The catalog: every tool that a plan can call, by namespace and name.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::app::{App, AppTransport};
+use super::files::{FileWorld, file_tools};
+use super::http::{Fetch, HttpClient, fetch_signature};
+use super::process::{ProcessTool, process_signature};
+use super::system::system_tools;
+use super::{Permissions, Transport};
+use crate::host::Host;
+use crate::types::Signature;
+
+/// One tool: what a plan is checked against, and the way to call it.
+#[derive(Clone)]
+pub struct Tool {
+    pub signature: Arc<Signature>,
+    pub transport: Arc<dyn Transport>,
+}
+
+/// The tools of one namespace by their names.
+pub type Namespace = BTreeMap<Arc<str>, Tool>;
+
+/// Every tool by namespace and name. Cloning is cheap enough to make one a run.
+#[derive(Clone)]
+pub struct Catalog {
+    host: Arc<dyn Host>,
+    root: PathBuf,
+    client: HttpClient,
+    namespaces: BTreeMap<Arc<str>, Namespace>,
+}
+
+/// The namespaces that every plan has.
+pub const BUILT_IN: [&str; 4] = ["fs", "http", "proc", "sys"];
+
+impl Catalog {
+    /// The built-in tools, which may reach what `permissions` allow. Relative paths begin at `root`.
+    #[must_use]
+    pub fn new(host: Arc<dyn Host>, root: PathBuf, permissions: &Arc<Permissions>) -> Self {
+        let client = HttpClient::default();
+        let mut catalog = Self { host, root, client, namespaces: BTreeMap::new() };
+        catalog.add_built_in(permissions);
+        catalog
+    }
+
+    /// The same tools, the built-in ones reaching what `permissions` allow instead. Apps are called where the
+    /// project's own files say, whatever a plan allows.
+    #[must_use]
+    pub fn with_permissions(&self, permissions: &Arc<Permissions>) -> Self {
+        let mut catalog = self.clone();
+        catalog.add_built_in(permissions);
+        catalog
+    }
+
+    /// Adds a tool, in place of the one that had its name.
+    pub fn add(&mut self, signature: Signature, transport: Arc<dyn Transport>) {
+        let (namespace, name) = (signature.namespace.clone(), signature.name.clone());
+        let tool = Tool { signature: Arc::new(signature), transport };
+        self.namespaces.entry(namespace).or_default().insert(name, tool);
+    }
+
+    /// Adds the tools of an app. `endpoint` stands in for the endpoints that its file names, for mocks.
+    pub fn add_app(&mut self, app: &App, endpoint: Option<&str>) {
+        let namespace = self.namespaces.entry(app.name.clone()).or_default();
+        for tool in &app.tools {
+            let transport = AppTransport::new(self.client.clone(), self.host.clone(), tool, endpoint);
+            let tool = Tool { signature: tool.signature.clone(), transport: Arc::new(transport) };
+            namespace.insert(tool.signature.name.clone(), tool);
+        }
+    }
+
+    /// The tools of a namespace, if there is one with this name.
+    #[must_use]
+    pub fn namespace(&self, name: &str) -> Option<&Namespace> {
+        self.namespaces.get(name)
+    }
+
+    /// The names of all namespaces, sorted.
+    pub fn namespaces(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.namespaces.keys()
+    }
+
+    /// The tool with this name in this namespace.
+    #[must_use]
+    pub fn tool(&self, namespace: &str, name: &str) -> Option<&Tool> {
+        self.namespaces.get(namespace)?.get(name)
+    }
+
+    /// Every tool's contract, sorted by namespace and name.
+    pub fn signatures(&self) -> impl Iterator<Item = &Arc<Signature>> {
+        self.namespaces.values().flat_map(BTreeMap::values).map(|tool| &tool.signature)
+    }
+
+    fn add_built_in(&mut self, permissions: &Arc<Permissions>) {
+        let (host, root) = (self.host.clone(), self.root.clone());
+        let files = FileWorld { host: host.clone(), permissions: permissions.clone(), root: root.clone() };
+        for (signature, transport) in system_tools(&host).into_iter().chain(file_tools(&Arc::new(files))) {
+            self.add(signature, transport);
+        }
+        let fetch = Fetch { client: self.client.clone(), permissions: permissions.clone(), host: host.clone() };
+        self.add(fetch_signature(), Arc::new(fetch));
+        self.add(process_signature(), Arc::new(ProcessTool { host, permissions: permissions.clone(), root }));
+    }
+}
+
+impl std::fmt::Debug for Catalog {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.signatures().map(|signature| signature.path())).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::MemoryHost;
+
+    #[test]
+    fn the_built_in_tools_are_sorted() {
+        let catalog = Catalog::new(Arc::new(MemoryHost::new(1)), "/".into(), &Arc::default());
+        let paths: Vec<String> = catalog.signatures().map(|signature| signature.path()).collect();
+        let expected =
+            "fs.list fs.read fs.write http.fetch proc.run sys.echo sys.fail sys.nothing sys.now sys.sleep sys.uuid";
+        assert_eq!(paths.join(" "), expected);
+        assert!(catalog.namespaces().map(AsRef::as_ref).eq(BUILT_IN));
+        assert!(catalog.tool("sys", "banana").is_none() && catalog.namespace("banana").is_none());
+    }
+}

@@ -1,0 +1,203 @@
+//! The namespace `fs`: reading, listing and replacing files inside of what is allowed.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::{Answer, CallError, Outcome, Permissions, Reply, Request, Sent, Transport};
+use crate::host::Host;
+use crate::types::{Effect, ErrorClass, Field, Parameter, Rest, Signature, Type, Validation};
+use crate::value::Value;
+
+/// A file above this many bytes is not read.
+const MOST_FILE_BYTES: u64 = 8 * 1024 * 1024;
+/// A folder with more entries is not listed.
+const MOST_ENTRIES: usize = 100_000;
+
+/// One tool of the namespace.
+pub struct FileTool {
+    kind: Kind,
+    world: Arc<FileWorld>,
+}
+
+/// What the tools of the namespace share.
+pub struct FileWorld {
+    pub host: Arc<dyn Host>,
+    pub permissions: Arc<Permissions>,
+    /// Where relative paths begin.
+    pub root: PathBuf,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Read,
+    List,
+    Write,
+}
+
+/// The tools of the namespace with their contracts.
+pub fn file_tools(world: &Arc<FileWorld>) -> Vec<(Signature, Arc<dyn Transport>)> {
+    let tool = |kind, signature: Signature| -> (Signature, Arc<dyn Transport>) {
+        (signature, Arc::new(FileTool { kind, world: world.clone() }))
+    };
+    let bytes = Field { name: "bytes".into(), ty: Type::Int, required: true };
+    vec![
+        tool(Kind::Read, signature("read", "The UTF-8 text of a file.", Effect::Read, &["path"], Type::String)),
+        tool(
+            Kind::List,
+            signature("list", "The names in a folder, sorted.", Effect::Read, &["path"], Type::String.list()),
+        ),
+        tool(
+            Kind::Write,
+            signature(
+                "write",
+                "Replaces a file as a whole, or makes it.",
+                Effect::Idempotent,
+                &["path", "content"],
+                Type::object(vec![bytes], Rest::Closed),
+            ),
+        ),
+    ]
+}
+
+impl Transport for FileTool {
+    fn call(&self, request: Request) -> Reply {
+        let (kind, world) = (self.kind, self.world.clone());
+        Reply::Later(Box::pin(async move {
+            let work = tokio::task::spawn_blocking(move || world.perform(kind, &request));
+            work.await.unwrap_or_else(|_| Err(failed("the file could not be reached", Sent::Maybe)))
+        }))
+    }
+}
+
+impl FileWorld {
+    fn perform(&self, kind: Kind, request: &Request) -> Outcome {
+        let text = |name: &str| request.arguments.get(name).and_then(Value::as_str).unwrap_or_default();
+        let written = text("path");
+        if written.is_empty() || written.contains('\0') {
+            return Err(wrong("the path is empty or has a zero byte"));
+        }
+        let value = match kind {
+            Kind::Read => self.read(written),
+            Kind::List => self.list(written),
+            Kind::Write => self.write(written, text("content")),
+        };
+        value.map(Answer::Value)
+    }
+
+    fn read(&self, written: &str) -> Result<Value, CallError> {
+        let path = self.existing(written)?;
+        let text = self.host.read_bounded(&path, MOST_FILE_BYTES).map_err(|problem| told(written, &problem))?;
+        Ok(Value::from(text))
+    }
+
+    fn list(&self, written: &str) -> Result<Value, CallError> {
+        let path = self.existing(written)?;
+        let entries = self.host.list_folder(&path).map_err(|problem| told(written, &problem))?;
+        if entries.len() > MOST_ENTRIES {
+            return Err(failed(&format!("{written} has more than {MOST_ENTRIES} entries"), Sent::Answered));
+        }
+        // Names that are not Unicode could not be given back to `fs.read`.
+        let names = entries.iter().filter_map(|entry| entry.file_name()?.to_str());
+        Ok(Value::list(names.map(Value::from)))
+    }
+
+    fn write(&self, written: &str, content: &str) -> Result<Value, CallError> {
+        let path = self.writable(written)?;
+        self.host.write_file(&path, content.as_bytes()).map_err(|problem| told(written, &problem))?;
+        Ok(Value::object([("bytes", Value::Int(i64::try_from(content.len()).unwrap_or(i64::MAX)))]))
+    }
+
+    /// The canonical path of a file that may be read. What is denied is denied whether it exists or not, so that
+    /// nobody finds out by asking.
+    fn existing(&self, written: &str) -> Result<PathBuf, CallError> {
+        let path = self.root.join(written);
+        match self.host.canonical(&path) {
+            Ok(path) => self.permissions.read(&path).map(|()| path),
+            Err(problem) => {
+                self.permissions.read(&self.expected(&path))?;
+                Err(told(written, &problem))
+            }
+        }
+    }
+
+    /// The canonical path of a file that may be written: its own, or that of its folder where there is none yet.
+    fn writable(&self, written: &str) -> Result<PathBuf, CallError> {
+        let path = self.root.join(written);
+        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(wrong(&format!("{written} names no file")));
+        };
+        let canonical = match self.host.canonical(&path) {
+            Ok(path) => path,
+            Err(_) => self.expected(folder).join(name),
+        };
+        self.permissions.write(&canonical)?;
+        Ok(canonical)
+    }
+
+    /// Where a path that does not exist would be: its nearest existing ancestor, resolved, and the rest without `..`.
+    fn expected(&self, path: &Path) -> PathBuf {
+        let mut rest = Vec::new();
+        let mut ancestor = path;
+        loop {
+            if let Ok(canonical) = self.host.canonical(ancestor) {
+                return rest.iter().rev().fold(canonical, |path: PathBuf, name| path.join(name));
+            }
+            // A `..` behind something that does not exist leads nowhere, and so do names without parent.
+            let (Some(parent), Some(name)) = (ancestor.parent(), ancestor.file_name()) else {
+                return PathBuf::from("/");
+            };
+            rest.push(name.to_owned());
+            ancestor = parent;
+        }
+    }
+}
+
+fn told(written: &str, problem: &io::Error) -> CallError {
+    let message = match problem.kind() {
+        io::ErrorKind::NotFound => format!("{written} does not exist"),
+        io::ErrorKind::IsADirectory => format!("{written} is a folder"),
+        io::ErrorKind::NotADirectory => format!("{written} is no folder"),
+        io::ErrorKind::InvalidData => format!("{written} is not UTF-8 text"),
+        io::ErrorKind::FileTooLarge => format!("{written} is larger than {MOST_FILE_BYTES} bytes"),
+        _ => format!("{written}: {problem}"),
+    };
+    failed(&message, Sent::Answered)
+}
+
+fn failed(message: &str, sent: Sent) -> CallError {
+    CallError { class: ErrorClass::Tool("failed".into()), message: message.into(), sent, retry_after: None }
+}
+
+fn wrong(message: &str) -> CallError {
+    let class = ErrorClass::Validation(Validation::Arguments);
+    CallError { class, message: message.into(), sent: Sent::No, retry_after: None }
+}
+
+fn signature(name: &str, description: &str, effect: Effect, parameters: &[&str], returns: Type) -> Signature {
+    let parameter = |name: &&str| Parameter {
+        name: (*name).into(),
+        ty: Type::String,
+        required: true,
+        description: None,
+        schema: None,
+    };
+    Signature {
+        namespace: "fs".into(),
+        name: name.into(),
+        description: Some(description.into()),
+        parameters: parameters.iter().map(parameter).collect(),
+        extra_arguments: false,
+        returns,
+        effect,
+        effect_declared: true,
+        raises: vec!["failed".into()],
+        key_argument: None,
+        // Two paths may name one file, and a folder changes with what is in it, so all files are one state.
+        resource: None,
+        stateless: false,
+        input_schema: None,
+        output_schema: None,
+        gives_back: None,
+    }
+}

@@ -1,0 +1,12 @@
+//! HTTP: one client for all, what statuses mean for a call, and the tool `http.fetch`.
+
+mod client;
+mod fetch;
+mod status;
+
+pub use client::{HttpClient, HttpRequest, HttpResponse};
+pub use fetch::{Fetch, fetch_signature, method_effect};
+pub use status::failure;
+
+/// A response body above this many bytes is refused unless a call says otherwise.
+pub const MOST_BODY_BYTES: usize = 8 * 1024 * 1024;

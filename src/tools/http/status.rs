@@ -1,0 +1,85 @@
+//! What an HTTP status means for a call: the class of the failure, and whether something may have happened.
+
+use std::time::Duration;
+
+use reqwest::header::{self, HeaderMap};
+
+use crate::tools::{CallError, Sent};
+use crate::types::{Auth, ErrorClass, Transient};
+
+/// No server makes a plan wait longer than this by `Retry-After`.
+const LONGEST_WAIT: Duration = Duration::from_hours(24);
+
+/// The failure that a status stands for, if it stands for one. `now` is the wall clock in nanoseconds, for
+/// `Retry-After` with a date; `who` answered, and `detail` is what it said.
+#[must_use]
+pub fn failure(status: u16, headers: &HeaderMap, now: i128, who: &str, detail: &str) -> Option<CallError> {
+    let transient = ErrorClass::Transient;
+    let (class, sent) = match status {
+        401 => (ErrorClass::Auth(Auth::Authentication), Sent::Answered),
+        403 => (ErrorClass::Auth(Auth::Authorization), Sent::Answered),
+        408 | 504 => (transient(Transient::Timeout), Sent::Maybe),
+        429 => (transient(Transient::RateLimited), Sent::No),
+        502 => (transient(Transient::Unavailable), Sent::Maybe),
+        503 => (transient(Transient::Unavailable), Sent::No),
+        500..=599 => (transient(Transient::Unavailable), Sent::Answered),
+        _ => return None,
+    };
+    let separator = if detail.is_empty() { "" } else { ": " };
+    let message = format!("{who} answered with status {status}{separator}{detail}");
+    Some(CallError { class, message, sent, retry_after: retry_after(headers, now) })
+}
+
+/// The wait that `Retry-After` asks for, in seconds or until a date.
+fn retry_after(headers: &HeaderMap, now: i128) -> Option<Duration> {
+    let text = headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim();
+    let wait = if let Ok(seconds) = text.parse::<u64>() {
+        Duration::from_secs(seconds)
+    } else {
+        let date = jiff::fmt::rfc2822::parse(text).ok()?.timestamp().as_nanosecond();
+        Duration::from_nanos(u64::try_from((date - now).max(0)).unwrap_or(u64::MAX))
+    };
+    Some(wait.min(LONGEST_WAIT))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn waits(text: &str) -> Option<u64> {
+        let headers = HeaderMap::from_iter([(header::RETRY_AFTER, text.parse().unwrap())]);
+        // 1994-11-06T08:49:00Z
+        retry_after(&headers, 784_111_740_000_000_000).map(|wait| wait.as_secs())
+    }
+
+    #[test]
+    fn retry_after_is_seconds_or_a_date() {
+        assert_eq!(waits("120"), Some(120));
+        assert_eq!(waits("Sun, 06 Nov 1994 08:49:37 GMT"), Some(37));
+        assert_eq!(waits("Sat, 05 Nov 1994 08:49:37 GMT"), Some(0));
+        assert_eq!(waits("99999999999999999999"), None);
+        assert_eq!(waits("9999999999"), Some(86_400));
+        assert_eq!(waits("soon"), None);
+    }
+
+    #[test]
+    fn statuses_say_whether_it_may_have_happened() {
+        let told =
+            |status| failure(status, &HeaderMap::new(), 0, "it", "").map(|error| (error.class.to_string(), error.sent));
+        let expected = [
+            (401, "auth.authentication", Sent::Answered),
+            (403, "auth.authorization", Sent::Answered),
+            (408, "transient.timeout", Sent::Maybe),
+            (429, "transient.rate_limited", Sent::No),
+            (500, "transient.unavailable", Sent::Answered),
+            (502, "transient.unavailable", Sent::Maybe),
+            (503, "transient.unavailable", Sent::No),
+            (504, "transient.timeout", Sent::Maybe),
+        ];
+        for (status, class, sent) in expected {
+            assert_eq!(told(status), Some((class.to_owned(), sent)), "{status}");
+        }
+        assert_eq!(told(200), None);
+        assert_eq!(told(404), None);
+    }
+}

@@ -1,0 +1,255 @@
+//! The tool `proc.run`: an allowed program without a shell, with bounded output, and stopped with all its children.
+
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::{Child, Command};
+
+use super::{Answer, CallError, Outcome, Permissions, Reply, Request, Sent, Transport};
+use crate::host::Host;
+use crate::types::{Effect, ErrorClass, Field, Parameter, Rest, Signature, Transient, Type, Validation};
+use crate::value::Value;
+
+/// What a program may write to each of its outputs.
+const MOST_OUTPUT_BYTES: usize = 8 * 1024 * 1024;
+/// Between asking a program to stop and stopping it.
+const GRACE: Duration = Duration::from_secs(1);
+/// Where programs find the key that is equal for every attempt.
+const KEY_VARIABLE: &str = "PLANRUN_IDEMPOTENCY_KEY";
+
+/// The transport of `proc.run`.
+pub struct ProcessTool {
+    pub host: Arc<dyn Host>,
+    pub permissions: Arc<Permissions>,
+    /// Where programs run when a call does not say.
+    pub root: PathBuf,
+}
+
+/// The contract of `proc.run`.
+#[must_use]
+pub fn process_signature() -> Signature {
+    let parameter = |name: &str, ty: Type, required: bool, description: &str| Parameter {
+        name: name.into(),
+        ty,
+        required,
+        description: Some(description.into()),
+        schema: None,
+    };
+    let field = |name: &str, ty: Type| Field { name: name.into(), ty, required: true };
+    let returns = vec![field("code", Type::Int), field("stdout", Type::String), field("stderr", Type::String)];
+    Signature {
+        namespace: "proc".into(),
+        name: "run".into(),
+        description: Some("Runs an allowed program, without a shell, and gives its exit code and output.".into()),
+        parameters: vec![
+            parameter("argv", Type::String.list(), true, "The program and its arguments, one an element."),
+            parameter("stdin", Type::String, false, "Text for its standard input."),
+            parameter("env", Type::String.map(), false, "Variables that it gets beside the allowed ones."),
+            parameter("cwd", Type::String, false, "The folder to run in, inside of the project."),
+        ],
+        extra_arguments: false,
+        returns: Type::object(returns, Rest::Closed),
+        effect: Effect::Effect,
+        effect_declared: true,
+        raises: vec!["failed".into()],
+        key_argument: None,
+        resource: None,
+        stateless: false,
+        input_schema: None,
+        output_schema: None,
+        gives_back: None,
+    }
+}
+
+impl Transport for ProcessTool {
+    fn call(&self, request: Request) -> Reply {
+        match self.command(&request) {
+            Ok(command) => Reply::Later(Box::pin(run(command, request))),
+            Err(error) => Reply::Now(Err(error)),
+        }
+    }
+}
+
+impl ProcessTool {
+    fn command(&self, request: &Request) -> Result<Command, CallError> {
+        let arguments = &request.arguments;
+        let argv = arguments.get("argv").and_then(Value::as_list).unwrap_or_default();
+        let argv: Vec<&str> = argv.iter().filter_map(Value::as_str).collect();
+        let Some((program, rest)) = argv.split_first().filter(|(program, _)| !program.is_empty()) else {
+            return Err(wrong("argv names no program".into()));
+        };
+        if argv.iter().any(|word| word.contains('\0')) {
+            return Err(wrong("argv has a zero byte".into()));
+        }
+        self.permissions.run(program)?;
+        // A relative path means the same file whatever the folder that the program runs in.
+        let path = if program.contains('/') { self.root.join(program) } else { PathBuf::from(program) };
+        let mut command = Command::new(path);
+        command.args(rest).current_dir(self.folder(arguments)?);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.process_group(0);
+        self.set_environment(&mut command, request)?;
+        Ok(command)
+    }
+
+    fn folder(&self, arguments: &Value) -> Result<PathBuf, CallError> {
+        let root = self.host.canonical(&self.root).unwrap_or_else(|_| self.root.clone());
+        let Some(written) = arguments.get("cwd").and_then(Value::as_str) else {
+            return Ok(root);
+        };
+        let folder = self.host.canonical(&self.root.join(written));
+        let folder = folder.map_err(|_| wrong(format!("the folder {written} does not exist")))?;
+        if !folder.starts_with(&root) {
+            self.permissions.read(&folder)?;
+        }
+        Ok(folder)
+    }
+
+    /// Nothing is inherited but the search path, what `allow.env` lists and what the call sets and may set.
+    fn set_environment(&self, command: &mut Command, request: &Request) -> Result<(), CallError> {
+        command.env_clear();
+        if let Some(path) = self.host.variable("PATH") {
+            command.env("PATH", path);
+        }
+        for name in self.permissions.env_names() {
+            if let Some(value) = self.host.variable(name) {
+                command.env(name, value);
+            }
+        }
+        for (name, value) in request.arguments.get("env").and_then(Value::as_map).into_iter().flatten() {
+            let name = name.to_string();
+            self.permissions.env(&name)?;
+            let value = value.as_str().unwrap_or_default();
+            if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
+                return Err(wrong(format!("`{name}` cannot be set as a variable")));
+            }
+            command.env(name, value);
+        }
+        command.env(KEY_VARIABLE, &*request.idempotency_key);
+        Ok(())
+    }
+}
+
+async fn run(mut command: Command, request: Request) -> Outcome {
+    let program = command.as_std().get_program().to_string_lossy().into_owned();
+    let child = command.spawn().map_err(|problem| {
+        let told = match problem.kind() {
+            std::io::ErrorKind::NotFound => "there is no such program".to_owned(),
+            std::io::ErrorKind::PermissionDenied => "it is no program that may be run".to_owned(),
+            _ => problem.to_string(),
+        };
+        failed(format!("{program}: {told}"), Sent::No)
+    })?;
+    let mut group = Group::of(&child);
+    let input = request.arguments.get("stdin").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let Some(ended) = request.cancel.run_until_cancelled(converse(child, input)).await else {
+        group.stop().await;
+        let message = format!("{program} was stopped before it ended");
+        return Err(CallError { class: ErrorClass::Cancelled, message, sent: Sent::Maybe, retry_after: None });
+    };
+    let (status, stdout, stderr) = ended.map_err(|problem| failed(format!("{program}: {problem}"), Sent::Maybe))?;
+    group.disarm();
+    if stdout.too_much || stderr.too_much {
+        let message = format!("{program} wrote more than {MOST_OUTPUT_BYTES} bytes");
+        let class = ErrorClass::Validation(Validation::Result);
+        return Err(CallError { class, message, sent: Sent::Answered, retry_after: None });
+    }
+    let Some(code) = status.code() else {
+        let message = format!("{program} was killed before it ended");
+        let class = ErrorClass::Transient(Transient::Unavailable);
+        return Err(CallError { class, message, sent: Sent::Maybe, retry_after: None });
+    };
+    let text = |output: Output| Value::from(String::from_utf8_lossy(&output.bytes).into_owned());
+    Ok(Answer::Value(Value::object([
+        ("code", Value::Int(code.into())),
+        ("stdout", text(stdout)),
+        ("stderr", text(stderr)),
+    ])))
+}
+
+/// Feeds and drains the program at the same time, so that neither side waits for the other for ever.
+async fn converse(mut child: Child, input: String) -> std::io::Result<(std::process::ExitStatus, Output, Output)> {
+    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let feed = async move {
+        if let Some(mut stdin) = stdin {
+            // A program that does not read its input to the end is no failure.
+            let _ = stdin.write_all(input.as_bytes()).await;
+        }
+    };
+    let ((), stdout, stderr) = tokio::join!(feed, drain(stdout), drain(stderr));
+    Ok((child.wait().await?, stdout?, stderr?))
+}
+
+#[derive(Default)]
+struct Output {
+    bytes: Vec<u8>,
+    too_much: bool,
+}
+
+/// Reads to the end, and keeps no more than is allowed.
+async fn drain(pipe: Option<impl AsyncRead + Unpin>) -> std::io::Result<Output> {
+    let mut output = Output::default();
+    let Some(mut pipe) = pipe else { return Ok(output) };
+    let mut buffer = vec![0; 16 * 1024];
+    loop {
+        let read = pipe.read(&mut buffer).await?;
+        if read == 0 {
+            return Ok(output);
+        }
+        let room = MOST_OUTPUT_BYTES - output.bytes.len();
+        output.too_much |= read > room;
+        output.bytes.extend_from_slice(&buffer[..read.min(room)]);
+    }
+}
+
+/// The program with all that it started. Dropping it stops them, so that nothing outlives its call.
+struct Group {
+    leader: Option<rustix::process::Pid>,
+}
+
+impl Group {
+    fn of(child: &Child) -> Self {
+        let id = child.id().and_then(|id| i32::try_from(id).ok());
+        Self { leader: id.and_then(rustix::process::Pid::from_raw) }
+    }
+
+    async fn stop(&mut self) {
+        let Some(leader) = self.leader else { return };
+        // A group that is already gone is what is wanted.
+        let _ = rustix::process::kill_process_group(leader, rustix::process::Signal::TERM);
+        let waits = Duration::from_millis(20);
+        let mut waited = Duration::ZERO;
+        while rustix::process::test_kill_process_group(leader).is_ok() {
+            if waited >= GRACE {
+                return;
+            }
+            tokio::time::sleep(waits).await;
+            waited += waits;
+        }
+        self.disarm();
+    }
+
+    fn disarm(&mut self) {
+        self.leader = None;
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if let Some(leader) = self.leader {
+            let _ = rustix::process::kill_process_group(leader, rustix::process::Signal::KILL);
+        }
+    }
+}
+
+fn failed(message: String, sent: Sent) -> CallError {
+    CallError { class: ErrorClass::Tool("failed".into()), message, sent, retry_after: None }
+}
+
+fn wrong(message: String) -> CallError {
+    let class = ErrorClass::Validation(Validation::Arguments);
+    CallError { class, message, sent: Sent::No, retry_after: None }
+}

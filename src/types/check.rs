@@ -1,0 +1,190 @@
+//! Whether a value is of a type, at run time. Nothing is allocated while it is.
+
+use super::{Literal, MapType, Misfit, Mismatch, ObjectType, PathPart, Rest, Type, error_object, result_union};
+use crate::value::{Key, Value};
+
+/// Checks a value against a type.
+///
+/// # Errors
+/// The first place at which it does not fit.
+pub fn check_value(value: &Value, ty: &Type) -> Result<(), Mismatch> {
+    match (ty, value) {
+        (Type::Any | Type::Invalid, _)
+        | (Type::Null, Value::Null)
+        | (Type::Bool, Value::Bool(_))
+        | (Type::Int, Value::Int(_))
+        | (Type::Uint, Value::Uint(_))
+        | (Type::Double, Value::Double(_) | Value::Exact(_) | Value::Int(_) | Value::Uint(_))
+        | (Type::String, Value::String(_))
+        | (Type::Bytes, Value::Bytes(_))
+        | (Type::Timestamp, Value::Timestamp(_))
+        | (Type::Duration, Value::Duration(_))
+        | (Type::Type, Value::Type(_)) => Ok(()),
+        (Type::Int, Value::Uint(number)) if i64::try_from(*number).is_ok() => Ok(()),
+        (Type::Uint, Value::Int(number)) if *number >= 0 => Ok(()),
+        (Type::Int, Value::Uint(_)) | (Type::Uint, Value::Int(_)) => {
+            Err(Mismatch::new(Misfit::OutOfRange, ty, &type_of(value)))
+        }
+        (Type::Literal(literal), _) if is_literal(value, literal) => Ok(()),
+        (Type::List(element), Value::List(items)) => items.iter().enumerate().try_for_each(|(index, item)| {
+            check_value(item, element).map_err(|mismatch| mismatch.within(PathPart::Index(index)))
+        }),
+        (Type::Map(map), Value::Map(entries)) => check_map(entries, map),
+        (Type::Object(object), Value::Map(entries)) => check_object(value, entries, object, ty),
+        (Type::Result(inner), Value::Map(_)) => check_value(value, &result_union(inner)),
+        (Type::Error, Value::Map(_)) => check_value(value, &error_object()),
+        (Type::Union(members), _) => check_union(value, members, ty),
+        _ => Err(wrong(value, ty)),
+    }
+}
+
+/// The type that says most about one value: its literal where there is one, else its kind.
+#[must_use]
+pub fn type_of(value: &Value) -> Type {
+    /// Longer text is told by its kind.
+    const TOLD: usize = 60;
+    match value {
+        Value::Null => Type::Null,
+        Value::Bool(truth) => Type::Literal(Literal::Bool(*truth)),
+        Value::Int(number) => Type::Literal(Literal::Int(*number)),
+        Value::Uint(_) => Type::Uint,
+        Value::Double(_) | Value::Exact(_) => Type::Double,
+        Value::String(text) if text.len() <= TOLD => Type::Literal(Literal::String(text.clone())),
+        Value::String(_) => Type::String,
+        Value::Bytes(_) => Type::Bytes,
+        Value::List(_) => Type::Any.list(),
+        Value::Map(_) => Type::Any.map(),
+        Value::Timestamp(_) => Type::Timestamp,
+        Value::Duration(_) => Type::Duration,
+        Value::Type(_) => Type::Type,
+    }
+}
+
+pub(super) fn wrong(value: &Value, ty: &Type) -> Mismatch {
+    let misfit = if matches!(value, Value::Null) { Misfit::Absent } else { Misfit::Type };
+    Mismatch::new(misfit, ty, &type_of(value))
+}
+
+fn is_literal(value: &Value, literal: &Literal) -> bool {
+    match (literal, value) {
+        (Literal::Bool(wanted), Value::Bool(given)) => wanted == given,
+        (Literal::Int(wanted), Value::Int(given)) => wanted == given,
+        (Literal::Int(wanted), Value::Uint(given)) => u64::try_from(*wanted) == Ok(*given),
+        (Literal::String(wanted), Value::String(given)) => wanted == given,
+        _ => false,
+    }
+}
+
+fn check_map(entries: &crate::value::Map, map: &MapType) -> Result<(), Mismatch> {
+    entries.iter().try_for_each(|(key, value)| {
+        let name = || PathPart::Field(key_text(key));
+        check_key(key, &map.key).map_err(|mismatch| mismatch.within(name()))?;
+        check_value(value, &map.value).map_err(|mismatch| mismatch.within(name()))
+    })
+}
+
+fn check_key(key: &Key, ty: &Type) -> Result<(), Mismatch> {
+    // Text keys are almost all keys there are, and are checked without making a value of them.
+    if matches!((key, ty), (Key::String(_), Type::String) | (_, Type::Any)) {
+        return Ok(());
+    }
+    let value = match key {
+        Key::Bool(truth) => Value::Bool(*truth),
+        Key::Int(number) => Value::Int(*number),
+        Key::Uint(number) => Value::Uint(*number),
+        Key::String(text) => Value::String(text.clone()),
+    };
+    check_value(&value, ty)
+}
+
+fn key_text(key: &Key) -> std::sync::Arc<str> {
+    match key {
+        Key::Bool(truth) => truth.to_string().into(),
+        Key::Int(number) => number.to_string().into(),
+        Key::Uint(number) => number.to_string().into(),
+        Key::String(text) => text.clone(),
+    }
+}
+
+fn check_object(value: &Value, entries: &crate::value::Map, object: &ObjectType, ty: &Type) -> Result<(), Mismatch> {
+    let mut known = 0;
+    for field in &object.fields {
+        match entries.get(&Key::String(field.name.clone())) {
+            Some(Value::Null) if !field.required => known += 1,
+            Some(given) => {
+                known += 1;
+                check_value(given, &field.ty)
+                    .map_err(|mismatch| mismatch.within(PathPart::Field(field.name.clone())))?;
+            }
+            None if !field.required => {}
+            None => return Err(Mismatch::new(Misfit::MissingField(field.name.clone()), ty, &type_of(value))),
+        }
+    }
+    if known == entries.len() || object.rest == Rest::Open {
+        return Ok(());
+    }
+    let extra = entries.iter().filter(|(key, _)| key.as_str().is_none_or(|name| object.field(name).is_none()));
+    for (key, given) in extra {
+        match &object.rest {
+            Rest::Open => {}
+            Rest::Closed => return Err(Mismatch::new(Misfit::ExtraField(key_text(key)), ty, &type_of(value))),
+            Rest::Typed(rest) => {
+                check_value(given, rest).map_err(|mismatch| mismatch.within(PathPart::Field(key_text(key))))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_union(value: &Value, members: &[Type], ty: &Type) -> Result<(), Mismatch> {
+    let mut objections = Vec::new();
+    for member in members {
+        match check_value(value, member) {
+            Ok(()) => return Ok(()),
+            Err(mismatch) => objections.push(mismatch),
+        }
+    }
+    Err(likeliest(objections).unwrap_or_else(|| wrong(value, ty)))
+}
+
+/// Of the objections of all alternatives, that of the one that was probably meant: the only one of the right kind.
+pub(super) fn likeliest(objections: Vec<Mismatch>) -> Option<Mismatch> {
+    let inner =
+        |mismatch: &Mismatch| !mismatch.path.is_empty() || !matches!(mismatch.misfit, Misfit::Type | Misfit::Absent);
+    let mut inside = objections.into_iter().filter(inner);
+    let first = inside.next();
+    if inside.next().is_some() { None } else { first }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::Field;
+    use std::sync::Arc;
+
+    fn map(entries: &[(&str, Value)]) -> Value {
+        Value::Map(Arc::new(entries.iter().map(|(key, value)| (Key::from(*key), value.clone())).collect()))
+    }
+
+    #[test]
+    fn the_place_of_a_mismatch_is_told() {
+        let field = |name: &str, ty, required| Field { name: name.into(), ty, required };
+        let manager =
+            Type::object(vec![field("email", Type::String, true), field("level", Type::Int, false)], Rest::Closed);
+        let list = manager.list();
+        let good = map(&[("email", Value::String("a".into())), ("level", Value::Null)]);
+        let bad = map(&[("email", Value::Int(3))]);
+        assert_eq!(check_value(&Value::List(Arc::new(vec![good.clone()])), &list), Ok(()));
+        let error = check_value(&Value::List(Arc::new(vec![good, bad])), &list).map_err(|error| error.to_string());
+        assert_eq!(error, Err("at [1].email: expected string, got 3".into()));
+    }
+
+    #[test]
+    fn a_union_tells_of_the_alternative_that_was_meant() {
+        let field = Field { name: "a".into(), ty: Type::String, required: true };
+        let union = Type::object(vec![field], Rest::Open).optional();
+        let error = check_value(&map(&[("a", Value::Bool(true))]), &union).map_err(|error| error.to_string());
+        assert_eq!(error, Err("at a: expected string, got true".into()));
+        assert!(check_value(&Value::Null, &Type::Int).is_err_and(|mismatch| mismatch.absent()));
+    }
+}

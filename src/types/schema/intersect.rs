@@ -1,0 +1,88 @@
+//! The type of values that are of two types at once, for `allOf` and for keywords beside a `$ref`.
+
+use crate::types::{Field, Literal, MapType, ObjectType, Rest, Type};
+
+/// At most so many alternatives come of combining unions; beyond, the first type alone is kept.
+const MOST_ALTERNATIVES: usize = 256;
+
+/// What both types allow. Where that cannot be said exactly, a little more.
+pub(super) fn intersect(left: &Type, right: &Type) -> Type {
+    if left == right {
+        return left.clone();
+    }
+    match (left, right) {
+        (Type::Any | Type::Invalid, other) | (other, Type::Any | Type::Invalid) => other.clone(),
+        (Type::Union(members), other) | (other, Type::Union(members)) => {
+            if members.len() * other.members().len() > MOST_ALTERNATIVES {
+                return left.clone();
+            }
+            Type::union(members.iter().map(|member| intersect(member, other)))
+        }
+        (Type::Literal(literal), other) | (other, Type::Literal(literal)) => literal_within(literal, other),
+        (Type::Int, Type::Double) | (Type::Double, Type::Int) => Type::Int,
+        (Type::Uint, Type::Int | Type::Double) | (Type::Int | Type::Double, Type::Uint) => Type::Uint,
+        (Type::String, special @ (Type::Timestamp | Type::Duration | Type::Bytes))
+        | (special @ (Type::Timestamp | Type::Duration | Type::Bytes), Type::String) => special.clone(),
+        (Type::List(left), Type::List(right)) => intersect(left, right).list(),
+        (Type::Map(left), Type::Map(right)) => Type::Map(std::sync::Arc::new(MapType {
+            key: intersect(&left.key, &right.key),
+            value: intersect(&left.value, &right.value),
+        })),
+        (Type::Map(map), Type::Object(object)) | (Type::Object(object), Type::Map(map)) => map_and_object(map, object),
+        (Type::Object(left), Type::Object(right)) => objects(left, right),
+        (Type::Error, Type::Map(_) | Type::Object(_)) | (Type::Map(_) | Type::Object(_), Type::Error) => Type::Error,
+        _ => Type::Never,
+    }
+}
+
+fn literal_within(literal: &Literal, other: &Type) -> Type {
+    let fits = match (literal, other) {
+        (Literal::Int(_), Type::Double) => true,
+        (Literal::Int(number), Type::Uint) => *number >= 0,
+        _ => literal.base() == *other,
+    };
+    if fits { Type::Literal(literal.clone()) } else { Type::Never }
+}
+
+fn map_and_object(map: &MapType, object: &ObjectType) -> Type {
+    let narrowed = |field: &Field| Field { ty: intersect(&field.ty, &map.value), ..field.clone() };
+    let rest = match &object.rest {
+        Rest::Closed => Rest::Closed,
+        Rest::Open if map.value == Type::Any => Rest::Open,
+        Rest::Open => Rest::Typed(map.value.clone()),
+        Rest::Typed(ty) => Rest::Typed(intersect(ty, &map.value)),
+    };
+    Type::object(object.fields.iter().map(narrowed).collect(), rest)
+}
+
+fn objects(left: &ObjectType, right: &ObjectType) -> Type {
+    let mut fields = Vec::new();
+    for field in &left.fields {
+        match right.field(&field.name) {
+            Some(other) => fields.push(Field {
+                name: field.name.clone(),
+                ty: intersect(&field.ty, &other.ty),
+                required: field.required || other.required,
+            }),
+            None => fields.extend(beside(field, &right.rest)),
+        }
+    }
+    let new = right.fields.iter().filter(|field| left.field(&field.name).is_none());
+    fields.extend(new.filter_map(|field| beside(field, &left.rest)));
+    let rest = match (&left.rest, &right.rest) {
+        (Rest::Closed, _) | (_, Rest::Closed) => Rest::Closed,
+        (Rest::Open, other) | (other, Rest::Open) => other.clone(),
+        (Rest::Typed(left), Rest::Typed(right)) => Rest::Typed(intersect(left, right)),
+    };
+    Type::object(fields, rest)
+}
+
+/// A field that only one side declares, under what the other side says of such fields.
+fn beside(field: &Field, rest: &Rest) -> Option<Field> {
+    match rest {
+        Rest::Open => Some(field.clone()),
+        Rest::Typed(ty) => Some(Field { ty: intersect(&field.ty, ty), ..field.clone() }),
+        Rest::Closed if field.required => Some(Field { ty: Type::Never, ..field.clone() }),
+        Rest::Closed => None,
+    }
+}

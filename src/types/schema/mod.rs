@@ -1,0 +1,13 @@
+//! JSON Schema and types, both ways, and the validator for what types cannot carry.
+
+mod intersect;
+mod read;
+mod validator;
+mod write;
+
+pub use read::from_schema;
+pub use validator::{SchemaError, Validator, Violation};
+pub use write::to_schema;
+
+/// The keyword that keeps a type which JSON has no word for.
+const TYPE_KEYWORD: &str = "x-planrun-type";

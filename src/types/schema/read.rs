@@ -1,0 +1,350 @@
+//! From JSON Schema to types. What types cannot carry is left to the validator.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value as Json};
+
+use super::TYPE_KEYWORD;
+use super::intersect::intersect;
+use crate::types::{Field, Literal, Rest, Type};
+
+/// Schemas nested deeper are not looked into.
+const MOST_DEPTH: usize = 48;
+/// A type that would be written with more parts is not looked into; references make such types from short documents.
+const MOST_PARTS: usize = 20_000;
+/// So many schemas are looked at, each once for every cycle that leads to it; the rest is not.
+const MOST_WORK: usize = 500_000;
+
+/// The type of the values that a schema allows, or of a little more. References within the document are followed;
+/// a schema that contains itself, and what is written elsewhere, is `any`.
+#[must_use]
+pub fn from_schema(schema: &Json) -> Type {
+    let (open, done) = (Vec::new(), HashMap::new());
+    let mut reader = Reader { document: schema, open, done, outermost: usize::MAX, depth: 0, work: 0 };
+    reader.schema(schema).ty
+}
+
+/// A type with the number of parts that it is written with.
+#[derive(Clone)]
+struct Sized {
+    ty: Type,
+    parts: usize,
+}
+
+impl Sized {
+    fn one(ty: Type) -> Self {
+        Self { ty, parts: 1 }
+    }
+
+    /// `ty`, made of parts whose sizes are `parts`; `any` where that is too much.
+    fn of(ty: Type, parts: usize) -> Self {
+        if parts > MOST_PARTS { Self::one(Type::Any) } else { Self { ty, parts: parts + 1 } }
+    }
+}
+
+struct Reader<'a> {
+    document: &'a Json,
+    /// The references being followed right now, to find cycles.
+    open: Vec<&'a str>,
+    done: HashMap<&'a str, Sized>,
+    /// The outermost of the open references that a cycle has led back to: what lies within depends on where it began.
+    outermost: usize,
+    depth: usize,
+    /// Schemas looked at so far.
+    work: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn schema(&mut self, schema: &'a Json) -> Sized {
+        let object = match schema {
+            Json::Bool(false) => return Sized::one(Type::Never),
+            Json::Object(object) if self.depth < MOST_DEPTH && self.work < MOST_WORK => object,
+            _ => return Sized::one(Type::Any),
+        };
+        self.work += 1;
+        self.depth += 1;
+        let sized = self.object(object);
+        self.depth -= 1;
+        sized
+    }
+
+    fn object(&mut self, schema: &'a Map<String, Json>) -> Sized {
+        if let Some(special) = schema.get(TYPE_KEYWORD).and_then(Json::as_str).and_then(special) {
+            return Sized::one(special);
+        }
+        let mut all = vec![self.own(schema)];
+        if let Some(reference) = schema.get("$ref").and_then(Json::as_str) {
+            all.push(self.reference(reference));
+        }
+        for part in list(schema, "allOf") {
+            all.push(self.schema(part));
+        }
+        for keyword in ["anyOf", "oneOf"] {
+            if schema.contains_key(keyword) {
+                all.push(self.alternatives(list(schema, keyword)));
+            }
+        }
+        let parts = all.iter().map(|sized| sized.parts).sum();
+        let mut ty = all.iter().fold(Type::Any, |left, right| intersect(&left, &right.ty));
+        if schema.get("unevaluatedProperties") == Some(&Json::Bool(false)) && is_plain(schema) {
+            ty = closed(ty);
+        }
+        if schema.get("nullable") == Some(&Json::Bool(true)) {
+            ty = ty.optional();
+        }
+        Sized::of(ty, parts)
+    }
+
+    fn alternatives(&mut self, schemas: &'a [Json]) -> Sized {
+        let all: Vec<Sized> = schemas.iter().map(|schema| self.schema(schema)).collect();
+        let parts = all.iter().map(|sized| sized.parts).sum();
+        Sized::of(Type::union(all.into_iter().map(|sized| sized.ty)), parts)
+    }
+
+    fn reference(&mut self, reference: &'a str) -> Sized {
+        if let Some(done) = self.done.get(reference) {
+            return done.clone();
+        }
+        if let Some(place) = self.open.iter().position(|open| *open == reference) {
+            self.outermost = self.outermost.min(place);
+            return Sized::one(Type::Any);
+        }
+        let pointer = reference.strip_prefix('#').map(decode_percent);
+        let Some(target) = pointer.and_then(|pointer| self.document.pointer(&pointer)) else {
+            return Sized::one(Type::Any);
+        };
+        let (place, around) = (self.open.len(), std::mem::replace(&mut self.outermost, usize::MAX));
+        self.open.push(reference);
+        let sized = self.schema(target);
+        self.open.pop();
+        if self.outermost >= place {
+            self.done.insert(reference, sized.clone());
+            self.outermost = around;
+        } else {
+            self.outermost = self.outermost.min(around);
+        }
+        sized
+    }
+
+    /// What the schema says itself, combinators aside.
+    fn own(&mut self, schema: &'a Map<String, Json>) -> Sized {
+        let typed = match schema.get("type") {
+            Some(Json::String(name)) => self.named(name, schema),
+            Some(Json::Array(names)) => {
+                let all: Vec<Sized> =
+                    names.iter().filter_map(Json::as_str).map(|name| self.named(name, schema)).collect();
+                let parts = all.iter().map(|sized| sized.parts).sum();
+                Sized::of(Type::union(all.into_iter().map(|sized| sized.ty)), parts)
+            }
+            _ if schema.contains_key("properties") => self.named("object", schema),
+            _ if schema.contains_key("items") || schema.contains_key("prefixItems") => self.named("array", schema),
+            _ => Sized::one(Type::Any),
+        };
+        let listed = match (schema.get("const"), schema.get("enum").and_then(Json::as_array)) {
+            (Some(value), _) => constant(value),
+            (None, Some(values)) => Type::union(values.iter().map(constant)),
+            (None, None) => return typed,
+        };
+        let parts = typed.parts + listed.members().len();
+        Sized::of(intersect(&listed, &typed.ty), parts)
+    }
+
+    fn named(&mut self, name: &str, schema: &'a Map<String, Json>) -> Sized {
+        match name {
+            "null" => Sized::one(Type::Null),
+            "boolean" => Sized::one(Type::Bool),
+            "integer" => Sized::one(Type::Int),
+            "number" => Sized::one(Type::Double),
+            "string" => Sized::one(Type::String),
+            "array" => self.array(schema),
+            "object" => self.properties(schema),
+            _ => Sized::one(Type::Any),
+        }
+    }
+
+    fn array(&mut self, schema: &'a Map<String, Json>) -> Sized {
+        let mut places: Vec<&Json> = list(schema, "prefixItems").iter().collect();
+        let rest = match schema.get("items") {
+            // Drafts before 2020-12: a list of schemas, one a place.
+            Some(Json::Array(items)) => {
+                places.extend(items);
+                schema.get("additionalItems")
+            }
+            items => items,
+        };
+        let mut all: Vec<Sized> = places.into_iter().map(|place| self.schema(place)).collect();
+        all.push(rest.map_or(Sized::one(Type::Any), |rest| self.schema(rest)));
+        let parts = all.iter().map(|sized| sized.parts).sum();
+        Sized::of(Type::union(all.into_iter().map(|sized| sized.ty)).list(), parts)
+    }
+
+    fn properties(&mut self, schema: &'a Map<String, Json>) -> Sized {
+        let required: Vec<&str> = list(schema, "required").iter().filter_map(Json::as_str).collect();
+        let mut fields = Vec::new();
+        let mut parts = 0;
+        for (name, property) in schema.get("properties").and_then(Json::as_object).into_iter().flatten() {
+            let sized = self.schema(property);
+            parts += sized.parts;
+            fields.push(Field {
+                name: name.as_str().into(),
+                ty: sized.ty,
+                required: required.contains(&name.as_str()),
+            });
+        }
+        for name in required {
+            if fields.iter().all(|field| &*field.name != name) {
+                fields.push(Field { name: name.into(), ty: Type::Any, required: true });
+            }
+        }
+        let patterns = schema.contains_key("patternProperties");
+        let rest = match schema.get("additionalProperties") {
+            Some(Json::Bool(false)) if !patterns => Rest::Closed,
+            Some(typed @ Json::Object(_)) if !patterns => {
+                let sized = self.schema(typed);
+                parts += sized.parts;
+                Rest::Typed(sized.ty)
+            }
+            _ => Rest::Open,
+        };
+        let ty = match (fields.is_empty(), rest) {
+            (true, Rest::Open) => Type::Any.map(),
+            (true, Rest::Typed(ty)) => ty.map(),
+            (_, rest) => Type::object(fields, rest),
+        };
+        Sized::of(ty, parts)
+    }
+}
+
+/// The types that JSON has no word for.
+fn special(name: &str) -> Option<Type> {
+    match name {
+        "uint" => Some(Type::Uint),
+        "bytes" => Some(Type::Bytes),
+        "timestamp" => Some(Type::Timestamp),
+        "duration" => Some(Type::Duration),
+        "error" => Some(Type::Error),
+        _ => None,
+    }
+}
+
+fn constant(value: &Json) -> Type {
+    match value {
+        Json::Null => Type::Null,
+        Json::Bool(truth) => Type::Literal(Literal::Bool(*truth)),
+        Json::String(text) => Type::text(text),
+        Json::Number(number) => match crate::types::number::integer(number) {
+            Some(number) => Type::Literal(Literal::Int(number)),
+            None => Type::Double,
+        },
+        Json::Array(items) => Type::union(items.iter().map(constant)).list(),
+        Json::Object(entries) => {
+            let field = |(name, value): (&String, &Json)| Field {
+                name: name.as_str().into(),
+                ty: constant(value),
+                required: true,
+            };
+            Type::object(entries.iter().map(field).collect(), Rest::Closed)
+        }
+    }
+}
+
+fn list<'a>(schema: &'a Map<String, Json>, keyword: &str) -> &'a [Json] {
+    schema.get(keyword).and_then(Json::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// Whether all properties that the schema evaluates stand in its own `properties`.
+fn is_plain(schema: &Map<String, Json>) -> bool {
+    const OTHERS: [&str; 12] = [
+        "$ref",
+        "$dynamicRef",
+        "allOf",
+        "anyOf",
+        "oneOf",
+        "not",
+        "if",
+        "then",
+        "else",
+        "dependentSchemas",
+        "patternProperties",
+        "additionalProperties",
+    ];
+    OTHERS.iter().all(|word| !schema.contains_key(*word))
+}
+
+fn closed(ty: Type) -> Type {
+    match ty {
+        Type::Object(object) if object.rest == Rest::Open => Type::object(object.fields.clone(), Rest::Closed),
+        other => other,
+    }
+}
+
+/// `%25` in a reference stands for `%`. What is no escape stays as it is.
+fn decode_percent(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let escape = after.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
+        let byte = escape.filter(|_| *first == b'%').and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        bytes.push(byte.unwrap_or(*first));
+        rest = if byte.is_some() { &after[2..] } else { after };
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn shown(schema: &Json) -> String {
+        from_schema(schema).to_string()
+    }
+
+    #[test]
+    fn plain_objects() {
+        let schema = json!({"type": "object", "required": ["id"], "properties": {
+            "id": {"type": "string", "format": "date-time"}, "n": {"type": "integer"}, "x": {"type": ["number", "null"]},
+            "tags": {"type": "array", "items": {"enum": ["a", "b"]}}}});
+        assert_eq!(shown(&schema), r#"{ id: string, n?: int, x: double?, tags?: ("a" | "b")[] }"#);
+        assert_eq!(shown(&json!({"type": "object"})), "map<string, any>");
+        assert_eq!(shown(&json!({"type": "object", "additionalProperties": {"type": "integer"}})), "map<string, int>");
+    }
+
+    #[test]
+    fn references_merge_and_cycles_end() {
+        let schema = json!({"$ref": "#/$defs/node", "$defs": {"node": {"type": "object", "required": ["name"],
+            "properties": {"name": {"type": "string"}, "next": {"$ref": "#/$defs/node"}}}}});
+        assert_eq!(shown(&schema), "{ name: string, next?: any }");
+        let escaped = json!({"$ref": "#/definitions/a~1b%25", "definitions": {"a/b%": {"type": "boolean"}}});
+        assert_eq!(shown(&escaped), "bool");
+        assert_eq!(shown(&json!({"$ref": "http://example.com/x"})), "any");
+        assert_eq!(shown(&json!({"$ref": "#"})), "any");
+    }
+
+    #[test]
+    fn combinations() {
+        let merged = json!({"allOf": [
+            {"type": "object", "properties": {"a": {"type": "string"}}},
+            {"type": "object", "required": ["a", "b"], "properties": {"b": {"type": "number"}}}]});
+        assert_eq!(shown(&merged), "{ a: string, b: double }");
+        assert_eq!(shown(&json!({"anyOf": [{"type": "string"}, {"type": "null"}]})), "string?");
+        let required = json!({"type": "object", "properties": {"a": {"type": "string"}},
+            "anyOf": [{"required": ["a"]}, {"required": ["b"]}]});
+        assert_eq!(shown(&required), "{ a?: string }");
+        assert_eq!(shown(&json!({"type": "string", "enum": ["a", 3]})), r#""a""#);
+        assert_eq!(shown(&json!({"type": "string", "nullable": true})), "string?");
+        assert_eq!(shown(&json!({"type": "string", "const": 1})), "never");
+    }
+
+    #[test]
+    fn references_that_double_stay_small() {
+        let mut definitions = Map::new();
+        for level in 0..40 {
+            let next = json!({"$ref": format!("#/$defs/d{}", level + 1)});
+            definitions.insert(format!("d{level}"), json!({"type": "object", "properties": {"a": next, "b": next}}));
+        }
+        definitions.insert("d40".into(), json!({"type": "string"}));
+        let ty = from_schema(&json!({"$ref": "#/$defs/d0", "$defs": definitions}));
+        assert!(ty.to_string().len() < 1_000_000);
+    }
+}

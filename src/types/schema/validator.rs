@@ -1,0 +1,191 @@
+//! Checking JSON against a JSON Schema: what types cannot carry.
+
+use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
+use jsonschema::{PatternOptions, ValidationError};
+use serde_json::Value as Json;
+
+/// At most so many objections are told of one instance.
+const MOST_VIOLATIONS: usize = 8;
+/// Patterns with look-around give up after so many steps back; the rest match in linear time.
+const BACKTRACK_LIMIT: usize = 50_000;
+/// The largest compiled pattern, in bytes.
+const PATTERN_BYTES: usize = 4 * 1024 * 1024;
+/// What is quoted of a schema or an instance, in characters.
+const QUOTED: usize = 80;
+
+/// A compiled schema. It reads no file and asks no network, whatever the schema refers to.
+#[derive(Debug)]
+pub struct Validator {
+    compiled: jsonschema::Validator,
+}
+
+/// Why a schema cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct SchemaError(String);
+
+/// One objection to an instance.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// The place as a JSON pointer; empty for the whole instance.
+    pub pointer: String,
+    /// The keyword that objects, such as `minLength`.
+    pub keyword: String,
+    /// What the place must be: `must be at least 3`.
+    pub message: String,
+}
+
+impl Validator {
+    /// Compiles a schema. `$schema` picks the draft, 2020-12 where it is missing.
+    ///
+    /// # Errors
+    /// The schema is wrong, refers to another document, or has a pattern that cannot be compiled.
+    pub fn new(schema: &Json) -> Result<Self, SchemaError> {
+        Self::with_documents(schema, &[])
+    }
+
+    /// Compiles a schema that may refer to these documents by their addresses.
+    ///
+    /// # Errors
+    /// As for [`Validator::new`].
+    pub fn with_documents(schema: &Json, documents: &[(String, Json)]) -> Result<Self, SchemaError> {
+        let draft = jsonschema::Draft::default().detect(schema);
+        let mut registry = jsonschema::Registry::new().draft(draft);
+        for (address, document) in documents {
+            registry = registry.add(address.as_str(), document).map_err(|error| SchemaError(error.to_string()))?;
+        }
+        let registry = registry.prepare().map_err(|error| SchemaError(error.to_string()))?;
+        let options = jsonschema::options().offline().with_registry(&registry);
+        let linear = PatternOptions::regex().size_limit(PATTERN_BYTES).dfa_size_limit(PATTERN_BYTES);
+        let look_around = PatternOptions::fancy_regex()
+            .backtrack_limit(BACKTRACK_LIMIT)
+            .size_limit(PATTERN_BYTES)
+            .dfa_size_limit(PATTERN_BYTES);
+        let compiled = options.clone().with_pattern_options(linear).build(schema);
+        let compiled = compiled.or_else(|_| options.with_pattern_options(look_around).build(schema));
+        compiled.map(|compiled| Self { compiled }).map_err(|error| schema_error(&error))
+    }
+
+    /// Whether nothing speaks against an instance.
+    #[must_use]
+    pub fn is_valid(&self, instance: &Json) -> bool {
+        self.compiled.is_valid(instance)
+    }
+
+    /// What speaks against an instance: the first few objections, in the order of the schema.
+    #[must_use]
+    pub fn violations(&self, instance: &Json) -> Vec<Violation> {
+        if self.compiled.is_valid(instance) {
+            return Vec::new();
+        }
+        self.compiled.iter_errors(instance).take(MOST_VIOLATIONS).map(|error| violation(&error)).collect()
+    }
+}
+
+impl std::fmt::Display for Violation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let place = self.pointer.trim_start_matches('/').replace('/', ".");
+        if place.is_empty() { f.write_str(&self.message) } else { write!(f, "{place} {}", self.message) }
+    }
+}
+
+fn schema_error(error: &ValidationError<'_>) -> SchemaError {
+    let place = error.instance_path().to_string();
+    let place = if place.is_empty() { String::new() } else { format!(" at {place}") };
+    SchemaError(match error.kind() {
+        Kind::Referencing(_) => {
+            format!("the schema{place} refers to what is not in this document: {}", short(&error.to_string()))
+        }
+        _ if place.ends_with("/type") => {
+            let types = "array, boolean, integer, null, number, object and string";
+            format!(
+                "the schema{place} is wrong: {} is no type; the types are {types}",
+                short(&error.instance().to_string())
+            )
+        }
+        _ => format!("the schema{place} is wrong: it {}", sentence(error)),
+    })
+}
+
+fn violation(error: &ValidationError<'_>) -> Violation {
+    Violation {
+        pointer: error.instance_path().to_string(),
+        keyword: error.kind().keyword().to_owned(),
+        message: sentence(error),
+    }
+}
+
+/// What the place must be, in plain words.
+fn sentence(error: &ValidationError<'_>) -> String {
+    match error.kind() {
+        Kind::Type { kind: TypeKind::Single(one) } => format!("must be of type {one}"),
+        Kind::Required { property } => format!("lacks the field {}", property.as_str().unwrap_or_default()),
+        Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
+            format!("must not have the field {}", short(&unexpected.join(", ")))
+        }
+        Kind::Enum { options } => format!("must be one of {}", short(&options.to_string())),
+        Kind::Constant { expected_value } => format!("must be {}", short(&expected_value.to_string())),
+        Kind::Pattern { pattern } => format!("must match the pattern {}", short(pattern)),
+        Kind::Format { format } => format!("must be of the format {format}"),
+        Kind::Minimum { limit } => format!("must be at least {limit}"),
+        Kind::Maximum { limit } => format!("must be at most {limit}"),
+        Kind::ExclusiveMinimum { limit } => format!("must be more than {limit}"),
+        Kind::ExclusiveMaximum { limit } => format!("must be less than {limit}"),
+        Kind::MultipleOf { multiple_of } => format!("must be a multiple of {multiple_of}"),
+        Kind::MinLength { limit } => format!("must have at least {limit} characters"),
+        Kind::MaxLength { limit } => format!("must have at most {limit} characters"),
+        Kind::MinItems { limit } => format!("must have at least {limit} elements"),
+        Kind::MaxItems { limit } => format!("must have at most {limit} elements"),
+        Kind::MinProperties { limit } => format!("must have at least {limit} fields"),
+        Kind::MaxProperties { limit } => format!("must have at most {limit} fields"),
+        Kind::UniqueItems => "must not have equal elements".to_owned(),
+        Kind::Contains => "has no element of the kind that must be there".to_owned(),
+        Kind::AnyOf { .. } | Kind::OneOfNotValid { .. } => "fits none of the allowed alternatives".to_owned(),
+        Kind::OneOfMultipleValid { .. } => "fits more than one alternative, and only one may fit".to_owned(),
+        Kind::Not { .. } => "is of a kind that is excluded".to_owned(),
+        Kind::FalseSchema => "must not be there".to_owned(),
+        Kind::BacktrackLimitExceeded { .. } => "takes too long to match against its pattern".to_owned(),
+        _ => short(&error.to_string()),
+    }
+}
+
+fn short(text: &str) -> String {
+    match text.char_indices().nth(QUOTED) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn told(schema: &Json, instance: &Json) -> Vec<String> {
+        Validator::new(schema).unwrap().violations(instance).iter().map(Violation::to_string).collect()
+    }
+
+    #[test]
+    fn objections_are_short_sentences_with_a_place() {
+        let schema = json!({"type": "object", "required": ["id"], "additionalProperties": false, "properties": {
+            "id": {"type": "string"}, "n": {"type": "integer", "minimum": 3}, "s": {"pattern": "^a+$"}}});
+        assert_eq!(told(&schema, &json!({"id": "x", "n": 2})), ["n must be at least 3"]);
+        assert_eq!(told(&schema, &json!({})), ["lacks the field id"]);
+        assert_eq!(told(&schema, &json!({"id": "x", "y": 1})), ["must not have the field y"]);
+        assert_eq!(told(&schema, &json!({"id": "x", "s": "b"})), ["s must match the pattern ^a+$"]);
+        assert!(told(&json!({"items": {"type": "string"}}), &json!(vec![1; 100])).len() <= MOST_VIOLATIONS);
+    }
+
+    #[test]
+    fn nothing_is_fetched_and_patterns_do_not_blow_up() {
+        assert!(Validator::new(&json!({"$ref": "http://127.0.0.1:1/schema.json"})).is_err());
+        assert!(Validator::new(&json!({"$ref": "file:///etc/passwd"})).is_err());
+        assert!(Validator::new(&json!({"type": "banana"})).is_err());
+        assert!(Validator::new(&json!({"pattern": "("})).is_err());
+        let text = "a".repeat(50_000);
+        let begin = std::time::Instant::now();
+        assert!(!told(&json!({"pattern": "^(a+)+$"}), &json!(format!("{text}!"))).is_empty());
+        assert!(!told(&json!({"pattern": "^(?=(a+)+b)(a+)+$"}), &json!(format!("{}!", &text[..40]))).is_empty());
+        assert!(begin.elapsed().as_secs() < 5);
+    }
+}

@@ -1,0 +1,137 @@
+//! Unions of types, kept flat and without repetition, and the absence in them.
+
+use indexmap::IndexSet;
+
+use super::{Literal, Type};
+
+impl Type {
+    /// The type of a value that has one of these types.
+    ///
+    /// Flat and without repetition, in the order in which the members first came. A literal vanishes beside its base
+    /// type, `true | false` is `bool`, `never` vanishes, `any` and an already reported type win over everything.
+    #[must_use]
+    pub fn union(types: impl IntoIterator<Item = Self>) -> Self {
+        let mut members = IndexSet::new();
+        let mut any = false;
+        for ty in types {
+            match ty {
+                Self::Invalid => return Self::Invalid,
+                Self::Any => any = true,
+                Self::Never => {}
+                Self::Union(inner) => members.extend(inner.iter().cloned()),
+                other => drop(members.insert(other)),
+            }
+        }
+        if any { Self::Any } else { settle(members) }
+    }
+
+    /// `T?` as the type of a value: this type or null.
+    #[must_use]
+    pub fn optional(self) -> Self {
+        if self.admits_null() { self } else { Self::union([self, Self::Null]) }
+    }
+
+    /// What is left where the value is known not to be null.
+    #[must_use]
+    pub fn without_null(&self) -> Self {
+        match self {
+            Self::Null => Self::Never,
+            Self::Union(members) if members.contains(&Self::Null) => {
+                Self::union(members.iter().filter(|member| **member != Self::Null).cloned())
+            }
+            other => other.clone(),
+        }
+    }
+
+    /// Whether null is a value of this type. What is not known may be null as well.
+    #[must_use]
+    pub fn admits_null(&self) -> bool {
+        match self {
+            Self::Null | Self::Any | Self::Invalid => true,
+            Self::Union(members) => members.contains(&Self::Null),
+            _ => false,
+        }
+    }
+
+    /// Whether null is known to be one of several possible values: `T?`.
+    #[must_use]
+    pub fn is_optional(&self) -> bool {
+        matches!(self, Self::Union(members) if members.contains(&Self::Null))
+    }
+
+    /// The alternatives of a union; any other type is its own only alternative.
+    #[must_use]
+    pub fn members(&self) -> &[Self] {
+        match self {
+            Self::Union(members) => members,
+            other => std::slice::from_ref(other),
+        }
+    }
+}
+
+impl Literal {
+    /// The type of all values of the literal's kind.
+    #[must_use]
+    pub fn base(&self) -> Type {
+        match self {
+            Self::Bool(_) => Type::Bool,
+            Self::Int(_) => Type::Int,
+            Self::String(_) => Type::String,
+        }
+    }
+}
+
+/// Absorbs literals and picks the form for nothing, one and many.
+fn settle(mut members: IndexSet<Type>) -> Type {
+    let truth = |value| Type::Literal(Literal::Bool(value));
+    if members.contains(&truth(true)) && members.contains(&truth(false)) {
+        let place = members.get_index_of(&truth(true)).min(members.get_index_of(&truth(false))).unwrap_or(0);
+        members.shift_insert(place, Type::Bool);
+    }
+    let bases = [Type::Bool, Type::Int, Type::String].map(|base| (members.contains(&base), base));
+    members.retain(|member| match member {
+        Type::Literal(literal) => !bases.contains(&(true, literal.base())),
+        _ => true,
+    });
+    if members.len() > 1 {
+        return Type::Union(members.into_iter().collect());
+    }
+    members.pop().unwrap_or(Type::Never)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(value: &str) -> Type {
+        Type::Literal(Literal::String(value.into()))
+    }
+
+    #[test]
+    fn unions_are_flat_and_literals_vanish_beside_their_base() {
+        let inner = Type::union([text("a"), Type::Null]);
+        assert_eq!(Type::union([inner.clone(), Type::String]), Type::union([Type::Null, Type::String]));
+        assert_eq!(Type::union([Type::Never, text("a"), text("a")]), text("a"));
+        assert_eq!(Type::union([]), Type::Never);
+        assert_eq!(Type::union([inner, Type::Any]), Type::Any);
+        assert_eq!(Type::union([Type::Any, Type::Invalid]), Type::Invalid);
+    }
+
+    #[test]
+    fn true_or_false_is_bool() {
+        let (yes, no) = (Type::Literal(Literal::Bool(true)), Type::Literal(Literal::Bool(false)));
+        assert_eq!(Type::union([no.clone(), yes.clone()]), Type::Bool);
+        assert_eq!(Type::union([no, Type::Null, yes]), Type::union([Type::Bool, Type::Null]));
+    }
+
+    #[test]
+    fn absence_comes_and_goes() {
+        let optional = Type::String.optional();
+        assert!(optional.is_optional());
+        assert_eq!(optional.clone().optional(), optional);
+        assert_eq!(optional.without_null(), Type::String);
+        assert_eq!(Type::Null.without_null(), Type::Never);
+        assert_eq!(Type::Any.optional(), Type::Any);
+        assert!(!Type::Any.is_optional());
+    }
+}

@@ -1,0 +1,172 @@
+//! Making values and looking into them.
+
+use std::sync::Arc;
+
+use super::{Key, Map, Value};
+
+impl Value {
+    /// Text.
+    #[must_use]
+    pub fn string(text: impl Into<Arc<str>>) -> Self {
+        Self::String(text.into())
+    }
+
+    /// A list of these elements.
+    #[must_use]
+    pub fn list(elements: impl IntoIterator<Item = Self>) -> Self {
+        Self::List(Arc::new(elements.into_iter().collect()))
+    }
+
+    /// An object with these fields, in this order.
+    #[must_use]
+    pub fn object<K: Into<Key>>(fields: impl IntoIterator<Item = (K, Self)>) -> Self {
+        Self::Map(Arc::new(fields.into_iter().map(|(name, value)| (name.into(), value)).collect()))
+    }
+
+    /// The field with this name, where this is an object that has it.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Self> {
+        self.as_map()?.get(name)
+    }
+
+    /// The element at this position, from 0, where this is a list that has it.
+    #[must_use]
+    pub fn at(&self, index: usize) -> Option<&Self> {
+        self.as_list()?.get(index)
+    }
+
+    #[must_use]
+    pub fn is_null(&self) -> bool {
+        matches!(self, Self::Null)
+    }
+
+    #[must_use]
+    pub fn as_bool(&self) -> Option<bool> {
+        if let Self::Bool(truth) = self { Some(*truth) } else { None }
+    }
+
+    #[must_use]
+    pub fn as_int(&self) -> Option<i64> {
+        if let Self::Int(number) = self { Some(*number) } else { None }
+    }
+
+    #[must_use]
+    pub fn as_str(&self) -> Option<&str> {
+        if let Self::String(text) = self { Some(text) } else { None }
+    }
+
+    #[must_use]
+    pub fn as_list(&self) -> Option<&[Self]> {
+        if let Self::List(elements) = self { Some(elements) } else { None }
+    }
+
+    #[must_use]
+    pub fn as_map(&self) -> Option<&Map> {
+        if let Self::Map(entries) = self { Some(entries) } else { None }
+    }
+
+    /// Nanoseconds, where this is a duration.
+    #[must_use]
+    pub fn as_duration(&self) -> Option<i128> {
+        if let Self::Duration(nanoseconds) = self { Some(*nanoseconds) } else { None }
+    }
+
+    /// Whether lists and maps are nested in it beyond `limit` levels. Looks no deeper than that; whoever carries a value
+    /// from one round of a loop to the next asks, since everything that walks a value recurses.
+    #[must_use]
+    pub fn deeper_than(&self, limit: usize) -> bool {
+        match self {
+            Self::List(elements) => limit == 0 || elements.iter().any(|element| element.deeper_than(limit - 1)),
+            Self::Map(entries) => limit == 0 || entries.values().any(|value| value.deeper_than(limit - 1)),
+            Self::Null
+            | Self::Bool(_)
+            | Self::Int(_)
+            | Self::Uint(_)
+            | Self::Double(_)
+            | Self::Exact(_)
+            | Self::String(_)
+            | Self::Bytes(_)
+            | Self::Timestamp(_)
+            | Self::Duration(_)
+            | Self::Type(_) => false,
+        }
+    }
+
+    /// The word of the language for this kind of value.
+    #[must_use]
+    pub fn kind_name(&self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Bool(_) => "bool",
+            Self::Int(_) => "int",
+            Self::Uint(_) => "uint",
+            Self::Double(_) | Self::Exact(_) => "double",
+            Self::String(_) => "string",
+            Self::Bytes(_) => "bytes",
+            Self::List(_) => "list",
+            Self::Map(_) => "map",
+            Self::Timestamp(_) => "timestamp",
+            Self::Duration(_) => "duration",
+            Self::Type(_) => "type",
+        }
+    }
+}
+
+impl From<bool> for Value {
+    fn from(truth: bool) -> Self {
+        Self::Bool(truth)
+    }
+}
+
+impl From<i64> for Value {
+    fn from(number: i64) -> Self {
+        Self::Int(number)
+    }
+}
+
+impl From<f64> for Value {
+    fn from(number: f64) -> Self {
+        Self::Double(number)
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self::String(text.into())
+    }
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Self {
+        Self::String(text.into())
+    }
+}
+
+impl From<Arc<str>> for Value {
+    fn from(text: Arc<str>) -> Self {
+        Self::String(text)
+    }
+}
+
+impl From<Vec<Value>> for Value {
+    fn from(elements: Vec<Value>) -> Self {
+        Self::List(Arc::new(elements))
+    }
+}
+
+impl From<Map> for Value {
+    fn from(entries: Map) -> Self {
+        Self::Map(Arc::new(entries))
+    }
+}
+
+impl From<&Key> for Value {
+    fn from(key: &Key) -> Self {
+        match key {
+            Key::Bool(truth) => Self::Bool(*truth),
+            Key::Int(number) => Self::Int(*number),
+            Key::Uint(number) => Self::Uint(*number),
+            Key::String(text) => Self::String(text.clone()),
+        }
+    }
+}

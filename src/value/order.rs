@@ -1,0 +1,93 @@
+//! Equality and order as the Common Expression Language defines them.
+
+use std::cmp::Ordering;
+
+use super::{Map, Value};
+
+/// How one value stands to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Both belong to one order.
+    Known(Ordering),
+    /// NaN is beside the order of numbers: every comparison with it is false.
+    Unordered,
+    /// There is no order between such values.
+    Incomparable,
+}
+
+/// Equality never fails: values of different kinds differ, numbers are equal by what they are, NaN equals nothing.
+impl PartialEq for Value {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Null, Self::Null) => true,
+            (Self::Bool(a), Self::Bool(b)) => a == b,
+            (Self::String(a), Self::String(b)) | (Self::Type(a), Self::Type(b)) => a == b,
+            (Self::Bytes(a), Self::Bytes(b)) => a == b,
+            (Self::List(a), Self::List(b)) => a == b,
+            (Self::Map(a), Self::Map(b)) => same_entries(a, b),
+            (Self::Timestamp(a), Self::Timestamp(b)) | (Self::Duration(a), Self::Duration(b)) => a == b,
+            _ => match (self.as_number(), other.as_number()) {
+                (Some(a), Some(b)) => a.order(b) == Some(Ordering::Equal),
+                _ => false,
+            },
+        }
+    }
+}
+
+impl Value {
+    /// The order of two values: numbers by what they are, text by code points, `false` before `true`.
+    #[must_use]
+    pub fn order(&self, other: &Self) -> Order {
+        match (self, other) {
+            (Self::Int(a), Self::Int(b)) => Order::Known(a.cmp(b)),
+            (Self::Bool(a), Self::Bool(b)) => Order::Known(a.cmp(b)),
+            (Self::String(a), Self::String(b)) => Order::Known(a.cmp(b)),
+            (Self::Bytes(a), Self::Bytes(b)) => Order::Known(a.cmp(b)),
+            (Self::Timestamp(a), Self::Timestamp(b)) | (Self::Duration(a), Self::Duration(b)) => Order::Known(a.cmp(b)),
+            _ => match (self.as_number(), other.as_number()) {
+                (Some(a), Some(b)) => a.order(b).map_or(Order::Unordered, Order::Known),
+                _ => Order::Incomparable,
+            },
+        }
+    }
+}
+
+fn same_entries(a: &Map, b: &Map) -> bool {
+    a.len() == b.len() && a.iter().all(|(key, value)| b.get(key).is_some_and(|other| value == other))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Key;
+    use super::*;
+
+    #[test]
+    fn numbers_are_equal_by_what_they_are() {
+        assert_eq!(Value::Int(1), Value::Double(1.0));
+        assert_eq!(Value::Uint(1), Value::Int(1));
+        assert_ne!(Value::Uint(u64::MAX), Value::Int(-1));
+        assert_ne!(Value::Double(f64::NAN), Value::Double(f64::NAN));
+        assert_ne!(Value::Int(i64::MAX), Value::Double(9_223_372_036_854_775_808.0));
+        assert_ne!(Value::Int(0), Value::Bool(false));
+    }
+
+    #[test]
+    fn maps_are_equal_whatever_the_order_of_their_entries() {
+        let one = Value::object([("a", Value::Int(1)), ("b", Value::Null)]);
+        let two = Value::object([("b", Value::Null), ("a", Value::Double(1.0))]);
+        assert_eq!(one, two);
+        assert_ne!(one, Value::object([("a", Value::Int(1))]));
+        assert_eq!(Key::from(7), Key::Int(7));
+    }
+
+    #[test]
+    fn order_holds_across_the_kinds_of_numbers() {
+        let known = |a: Value, b: Value| a.order(&b);
+        assert_eq!(known(Value::Int(i64::MIN), Value::Double(-1e300)), Order::Known(Ordering::Greater));
+        assert_eq!(known(Value::Double(1.5), Value::Int(1)), Order::Known(Ordering::Greater));
+        assert_eq!(known(Value::Double(-1.5), Value::Int(-1)), Order::Known(Ordering::Less));
+        assert_eq!(known(Value::Int(1), Value::Double(f64::NAN)), Order::Unordered);
+        assert_eq!(known(Value::Int(1), Value::from("1")), Order::Incomparable);
+        assert_eq!(known(Value::Null, Value::Null), Order::Incomparable);
+    }
+}

@@ -1,0 +1,276 @@
+//! Timestamps and durations as text.
+
+const SECOND: i128 = 1_000_000_000;
+
+/// 0001-01-01T00:00:00Z, in nanoseconds since 1970.
+pub const MIN_TIMESTAMP: i128 = -62_135_596_800 * SECOND;
+/// 9999-12-31T23:59:59.999999999Z, in nanoseconds since 1970.
+pub const MAX_TIMESTAMP: i128 = 253_402_300_800 * SECOND - 1;
+/// The longest duration either way, in nanoseconds: some 10,000 years, the distance between any two timestamps.
+pub const MAX_DURATION: i128 = 315_576_000_000 * SECOND;
+
+/// Units of duration text with their length in nanoseconds; longer names before those that they begin with.
+const UNITS: &[(&str, i128)] = &[
+    ("ns", 1),
+    ("us", 1_000),
+    ("µs", 1_000),
+    ("μs", 1_000),
+    ("ms", 1_000_000),
+    ("s", SECOND),
+    ("m", 60 * SECOND),
+    ("h", 3_600 * SECOND),
+    ("d", 86_400 * SECOND),
+];
+
+/// RFC 3339 in UTC, with as many digits of a second as are not zero.
+#[must_use]
+pub fn timestamp_text(nanoseconds: i128) -> String {
+    let Civil { year, month, day, hour, minute, second, nanosecond, .. } = Civil::of(nanoseconds);
+    let mut text = format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}");
+    push_fraction(&mut text, nanosecond);
+    text.push('Z');
+    text
+}
+
+/// Nanoseconds since 1970 of an RFC 3339 text with an offset, within the years 1 to 9999.
+#[must_use]
+pub fn parse_timestamp(text: &str) -> Option<i128> {
+    let bytes = text.as_bytes();
+    let number = |start: usize, end: usize| -> Option<i128> {
+        let digits = bytes.get(start..end)?;
+        digits.iter().all(u8::is_ascii_digit).then(|| text.get(start..end)?.parse().ok())?
+    };
+    let is = |place: usize, wanted: &[u8]| bytes.get(place).is_some_and(|byte| wanted.contains(byte));
+    if !(is(4, b"-") && is(7, b"-") && is(10, b"Tt") && is(13, b":") && is(16, b":")) {
+        return None;
+    }
+    let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
+    let (hour, minute, second) = (number(11, 13)?, number(14, 16)?, number(17, 19)?);
+    let rest = text.get(19..)?;
+    let digits =
+        rest.strip_prefix('.').map(|part| part.len() - part.trim_start_matches(|c: char| c.is_ascii_digit()).len());
+    let (fraction, zone) = match digits {
+        Some(0) => return None,
+        Some(count) => (scaled(rest.get(..=count)?, SECOND)?, rest.get(count + 1..)?),
+        None => (0, rest),
+    };
+    if !(1..=12).contains(&month)
+        || day < 1
+        || day > month_length(year, month)
+        || hour > 23
+        || minute > 59
+        || second > 59
+    {
+        return None;
+    }
+    let local = days_since_1970(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second;
+    let nanoseconds = (local - i128::from(parse_offset(zone)?)) * SECOND + fraction;
+    (MIN_TIMESTAMP..=MAX_TIMESTAMP).contains(&nanoseconds).then_some(nanoseconds)
+}
+
+/// Seconds east of Greenwich: `Z`, `+02:00`, `-11:30`.
+#[must_use]
+pub fn parse_offset(text: &str) -> Option<i32> {
+    if matches!(text, "Z" | "z") {
+        return Some(0);
+    }
+    let (sign, rest) = match text.as_bytes().first()? {
+        b'+' => (1, text.get(1..)?),
+        b'-' => (-1, text.get(1..)?),
+        _ => return None,
+    };
+    let (hours, minutes) = rest.split_once(':')?;
+    let two_digits = |part: &str| part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_digit());
+    if !two_digits(hours) || !two_digits(minutes) {
+        return None;
+    }
+    let (hours, minutes): (i32, i32) = (hours.parse().ok()?, minutes.parse().ok()?);
+    (hours <= 23 && minutes <= 59).then_some(sign * (hours * 3_600 + minutes * 60))
+}
+
+/// A moment as the calendar and the clock show it, in the proleptic Gregorian calendar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Civil {
+    pub year: i64,
+    /// From 1.
+    pub month: i64,
+    /// From 1.
+    pub day: i64,
+    pub hour: i64,
+    pub minute: i64,
+    pub second: i64,
+    pub nanosecond: i64,
+    /// From 0, Sunday.
+    pub weekday: i64,
+    /// From 0.
+    pub day_of_year: i64,
+}
+
+impl Civil {
+    /// What calendar and clock show so many nanoseconds after 1970-01-01T00:00:00 of the same zone.
+    ///
+    /// The calendar is that of Howard Hinnant's `civil_from_days`: eras of 400 years that begin in March.
+    #[must_use]
+    pub fn of(nanoseconds: i128) -> Self {
+        let narrow = |number: i128| i64::try_from(number).unwrap_or(0);
+        let (seconds, nanosecond) = (nanoseconds.div_euclid(SECOND), nanoseconds.rem_euclid(SECOND));
+        let (days, clock) = (narrow(seconds.div_euclid(86_400)), narrow(seconds.rem_euclid(86_400)));
+        let shifted = days + 719_468;
+        let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
+        let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+        let day_from_march = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+        let month_from_march = (5 * day_from_march + 2) / 153;
+        let day = day_from_march - (153 * month_from_march + 2) / 5 + 1;
+        let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+        let year = year_of_era + era * 400 + i64::from(month <= 2);
+        let new_year = narrow(days_since_1970(i128::from(year), 1, 1));
+        Self {
+            year,
+            month,
+            day,
+            hour: clock / 3_600,
+            minute: clock / 60 % 60,
+            second: clock % 60,
+            nanosecond: narrow(nanosecond),
+            weekday: (days + 4).rem_euclid(7),
+            day_of_year: days - new_year,
+        }
+    }
+}
+
+fn days_since_1970(year: i128, month: i128, day: i128) -> i128 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));
+    let month_from_march = (month + 9) % 12;
+    let day_of_year = (153 * month_from_march + 2) / 5 + day - 1;
+    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    era * 146_097 + day_of_era - 719_468
+}
+
+fn month_length(year: i128, month: i128) -> i128 {
+    match month {
+        4 | 6 | 9 | 11 => 30,
+        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
+        2 => 28,
+        _ => 31,
+    }
+}
+
+/// Adds a point and the digits of nanoseconds that are not zero.
+fn push_fraction(text: &mut String, nanoseconds: i64) {
+    if nanoseconds != 0 {
+        let digits = format!("{nanoseconds:09}");
+        text.push('.');
+        text.push_str(digits.trim_end_matches('0'));
+    }
+}
+
+/// Seconds with as many digits as are not zero, and an `s`: `1.5s`.
+#[must_use]
+pub fn duration_text(nanoseconds: i128) -> String {
+    let sign = if nanoseconds < 0 { "-" } else { "" };
+    let mut text = format!("{sign}{}", nanoseconds.abs() / SECOND);
+    push_fraction(&mut text, i64::try_from(nanoseconds.abs() % SECOND).unwrap_or(0));
+    text.push('s');
+    text
+}
+
+/// Nanoseconds of a text such as `1h30m`, `-1.5s` or `200ms`, within 10,000 years.
+#[must_use]
+pub fn parse_duration(text: &str) -> Option<i128> {
+    let (negative, mut rest) = match text.as_bytes().first()? {
+        b'-' => (true, text.get(1..)?),
+        b'+' => (false, text.get(1..)?),
+        _ => (false, text),
+    };
+    if rest.is_empty() {
+        return None;
+    }
+    if rest == "0" {
+        return Some(0);
+    }
+    let mut total: i128 = 0;
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+        let (number, tail) = rest.split_at(digits);
+        let unit_end = tail.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(tail.len());
+        let (unit, tail) = tail.split_at(unit_end);
+        let (_, length) = UNITS.iter().find(|(name, _)| *name == unit)?;
+        total = total.checked_add(scaled(number, *length)?)?;
+        rest = tail;
+    }
+    let total = if negative { -total } else { total };
+    (total.abs() <= MAX_DURATION).then_some(total)
+}
+
+/// A decimal times a number of nanoseconds; what is below a nanosecond is cut off.
+fn scaled(number: &str, length: i128) -> Option<i128> {
+    let (whole, part) = number.split_once('.').unwrap_or((number, ""));
+    if whole.is_empty() && part.is_empty() || part.contains('.') {
+        return None;
+    }
+    let whole: i128 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
+    // Eighteen digits of the longest unit are far below a nanosecond, and their product fits.
+    let part = part.get(..18).unwrap_or(part);
+    let fraction: i128 = if part.is_empty() { 0 } else { part.parse().ok()? };
+    let scale = 10_i128.pow(u32::try_from(part.len()).ok()?);
+    whole.checked_mul(length)?.checked_add(fraction * length / scale)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_read_and_print() {
+        assert_eq!(parse_duration("1h30m"), Some(5_400 * SECOND));
+        assert_eq!(parse_duration("-1.5s"), Some(-1_500_000_000));
+        assert_eq!(parse_duration("200ms"), Some(200_000_000));
+        assert_eq!(parse_duration("0.000001234s"), Some(1_234));
+        assert_eq!(parse_duration("1.5h"), Some(5_400 * SECOND));
+        assert_eq!(parse_duration(".5m"), Some(30 * SECOND));
+        for bad in ["", "-", "1", "1h0", "s", "1x", "1.2.3s", ".s", "1 s", "320000000000s", "十秒"] {
+            assert_eq!(parse_duration(bad), None, "{bad}");
+        }
+        assert_eq!(duration_text(-1_500_000_000), "-1.5s");
+        assert_eq!(duration_text(0), "0s");
+        assert_eq!(duration_text(1), "0.000000001s");
+    }
+
+    #[test]
+    fn timestamps_stay_within_their_years() {
+        assert_eq!(parse_timestamp("1970-01-01T00:00:01Z"), Some(SECOND));
+        assert_eq!(parse_timestamp("0001-01-01T00:00:00Z"), Some(MIN_TIMESTAMP));
+        assert_eq!(parse_timestamp("9999-12-31T23:59:59.999999999Z"), Some(MAX_TIMESTAMP));
+        assert_eq!(parse_timestamp("2020-01-01T02:00:00+02:00"), parse_timestamp("2020-01-01T00:00:00Z"));
+        assert_eq!(
+            parse_timestamp("2024-02-29T12:00:00.5-11:30").map(timestamp_text).unwrap(),
+            "2024-02-29T23:30:00.5Z"
+        );
+        for bad in ["2023-02-29T00:00:00Z", "2020-01-01T24:00:00Z", "2020-01-01T00:00:00+1:00", "2020-01-01T00:00:00.Z"]
+        {
+            assert_eq!(parse_timestamp(bad), None, "{bad}");
+        }
+        for bad in ["0000-01-01T00:00:00Z", "10000-01-01T00:00:00Z", "2020-01-01", "2020-01-01T00:00:00", "今天"] {
+            assert_eq!(parse_timestamp(bad), None, "{bad}");
+        }
+        assert_eq!(timestamp_text(MIN_TIMESTAMP), "0001-01-01T00:00:00Z");
+        assert_eq!(timestamp_text(1_500_000_000), "1970-01-01T00:00:01.5Z");
+        assert_eq!(timestamp_text(MAX_TIMESTAMP), "9999-12-31T23:59:59.999999999Z");
+    }
+
+    #[test]
+    fn the_calendar_agrees_with_another_one() {
+        let mut time = MIN_TIMESTAMP;
+        while time < MAX_TIMESTAMP - 3 * 86_400 * SECOND {
+            let other = jiff::Timestamp::from_nanosecond(time).unwrap();
+            assert_eq!(timestamp_text(time), other.to_string());
+            assert_eq!(parse_timestamp(&other.to_string()), Some(time));
+            let civil = Civil::of(time);
+            let date = other.to_zoned(jiff::tz::TimeZone::UTC);
+            assert_eq!(civil.day_of_year + 1, i64::from(date.day_of_year()));
+            assert_eq!(civil.weekday, i64::from(date.weekday().to_sunday_zero_offset()));
+            time += 86_400 * SECOND * 97 + 3_601_000_000_001;
+        }
+    }
+}

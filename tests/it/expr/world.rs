@@ -1,0 +1,233 @@
+//! Names with types, guards and values for the tests of expressions.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use planrun::diag::Diagnostic;
+use planrun::eval::{Environment, EvalError, evaluate};
+use planrun::protocol::StepState;
+use planrun::sema::expr::{Checker, Code, Expectation, atoms};
+use planrun::sema::{Atom, Binding, Lookup, NameKind, Place, Scope};
+use planrun::source::{SourceFile, Span};
+use planrun::syntax::parse_expression;
+use planrun::types::{Field, Rest, Type};
+use planrun::value::Value;
+
+/// What is around an expression.
+#[derive(Default)]
+pub struct World {
+    bindings: Vec<(Arc<str>, Binding)>,
+    values: Vec<Value>,
+    states: BTreeMap<u32, StepState>,
+    later: Vec<Arc<str>>,
+    namespaces: Vec<Arc<str>>,
+    facts: Vec<Atom>,
+}
+
+impl World {
+    /// A name of a type, with a value for evaluation.
+    pub fn name(self, name: &str, ty: Type, value: Value) -> Self {
+        self.bind(name, NameKind::Step, ty, "", &[], value)
+    }
+
+    /// A parameter of the plan.
+    pub fn parameter(self, name: &str, ty: Type) -> Self {
+        self.bind(name, NameKind::Parameter, ty, "", &[], Value::Null)
+    }
+
+    /// A step under a condition.
+    pub fn guarded(self, name: &str, ty: Type, guard: &str, value: Value) -> Self {
+        self.bind(name, NameKind::Step, ty, guard, &[], value)
+    }
+
+    /// A step that is a race.
+    pub fn race(self, name: &str, branches: &[&str]) -> Self {
+        self.bind(name, NameKind::Step, Type::Any, "", branches, Value::Null)
+    }
+
+    pub fn later(mut self, name: &str) -> Self {
+        self.later.push(name.into());
+        self
+    }
+
+    pub fn namespace(mut self, name: &str) -> Self {
+        self.namespaces.push(name.into());
+        self
+    }
+
+    /// The condition around the expression.
+    pub fn when(mut self, condition: &str) -> Self {
+        self.facts.extend(condition_atoms(condition));
+        self
+    }
+
+    pub fn state(mut self, name: &str, state: StepState) -> Self {
+        let slot = self.bindings.iter().position(|(known, _)| &**known == name).unwrap();
+        self.states.insert(u32::try_from(slot).unwrap(), state);
+        self
+    }
+
+    fn bind(mut self, name: &str, kind: NameKind, ty: Type, guard: &str, branches: &[&str], value: Value) -> Self {
+        let slot = u32::try_from(self.bindings.len()).unwrap();
+        let guard = if guard.is_empty() { Vec::new() } else { condition_atoms(guard) };
+        let binding = Binding {
+            kind,
+            place: Place { up: 0, slot },
+            ty,
+            guard: guard.into(),
+            span: Span::new(0, 0),
+            branches: branches.iter().map(|branch| Arc::from(*branch)).collect(),
+        };
+        self.bindings.push((name.into(), binding));
+        self.values.push(value);
+        self
+    }
+
+    /// Checks a text as an expression.
+    #[expect(
+        clippy::redundant_closure_for_method_calls,
+        reason = "the method itself is not general enough over lifetimes"
+    )]
+    pub fn check(&self, text: &str) -> (Code, Vec<Diagnostic>) {
+        self.checked(text, |checker, tree| checker.check(tree))
+    }
+
+    pub fn against(&self, text: &str, expected: &Type) -> (Code, Vec<Diagnostic>) {
+        let expectation = Expectation::of("argument `to` of `email.send_email`");
+        self.checked(text, |checker, tree| checker.check_against(tree, expected, &expectation))
+    }
+
+    #[expect(
+        clippy::redundant_closure_for_method_calls,
+        reason = "the method itself is not general enough over lifetimes"
+    )]
+    pub fn condition(&self, text: &str) -> (Code, Vec<Diagnostic>) {
+        self.checked(text, |checker, tree| checker.check_condition(tree))
+    }
+
+    fn checked(
+        &self,
+        text: &str,
+        check: impl FnOnce(&mut Checker, &planrun::syntax::ast::Expr) -> Code,
+    ) -> (Code, Vec<Diagnostic>) {
+        let source = SourceFile::new("test", text);
+        let (tree, mut diagnostics) = parse_expression(&source);
+        assert!(diagnostics.is_empty(), "{text}: {diagnostics:?}");
+        let statement = Span::new(0, text.len());
+        let code = check(&mut Checker::new(self, &mut diagnostics).within(&source, statement), &tree);
+        (code, diagnostics)
+    }
+
+    /// The type of an expression in which nothing is wrong.
+    pub fn ty(&self, text: &str) -> String {
+        let (code, diagnostics) = self.check(text);
+        assert!(diagnostics.is_empty(), "{text}: {}", told(text, &diagnostics));
+        code.ty.to_string()
+    }
+
+    /// The codes of what is wrong in an expression.
+    pub fn codes(&self, text: &str) -> Vec<&'static str> {
+        self.check(text).1.iter().map(|diagnostic| diagnostic.code.name).collect()
+    }
+
+    /// The value of an expression, whatever a check finds.
+    pub fn value(&self, text: &str) -> Result<Value, EvalError> {
+        evaluate(&self.check(text).0, self)
+    }
+}
+
+impl Scope for World {
+    fn lookup(&self, name: &str) -> Lookup {
+        if let Some((_, binding)) = self.bindings.iter().find(|(known, _)| &**known == name) {
+            return Lookup::Found(binding.clone());
+        }
+        if self.later.iter().any(|known| &**known == name) {
+            return Lookup::Later(Span::new(0, 1));
+        }
+        if self.namespaces.iter().any(|known| &**known == name) { Lookup::Namespace } else { Lookup::Missing }
+    }
+
+    fn visible(&self) -> Vec<Arc<str>> {
+        self.bindings.iter().map(|(name, _)| name.clone()).collect()
+    }
+
+    fn facts(&self) -> &[Atom] {
+        &self.facts
+    }
+}
+
+impl Environment for World {
+    fn value(&self, place: Place) -> Result<Value, EvalError> {
+        Ok(self.values[place.slot as usize].clone())
+    }
+
+    fn state(&self, place: Place) -> StepState {
+        self.states.get(&place.slot).copied().unwrap_or(StepState::Completed)
+    }
+
+    fn winner(&self, place: Place) -> Option<Arc<str>> {
+        self.bindings[place.slot as usize].1.branches.first().cloned()
+    }
+}
+
+fn condition_atoms(text: &str) -> Vec<Atom> {
+    let (tree, diagnostics) = parse_expression(&SourceFile::new("guard", text));
+    assert!(diagnostics.is_empty(), "{text}");
+    atoms(&tree)
+}
+
+/// An object type; a field whose name ends in `?` may be missing.
+pub fn object(fields: &[(&str, Type)]) -> Type {
+    let fields = fields.iter().map(|(name, ty)| {
+        let required = !name.ends_with('?');
+        Field { name: name.trim_end_matches('?').into(), ty: ty.clone(), required }
+    });
+    Type::object(fields.collect(), Rest::Closed)
+}
+
+/// A union of texts.
+pub fn texts(texts: &[&str]) -> Type {
+    Type::union(texts.iter().map(|text| Type::text(text)))
+}
+
+/// Findings as text: code, place, words, and the expression with the fix applied.
+pub fn told(text: &str, diagnostics: &[Diagnostic]) -> String {
+    let mut told = String::new();
+    for diagnostic in diagnostics {
+        let place = text.get(diagnostic.span.range()).unwrap_or("?");
+        let _ = writeln!(told, "{} at `{place}`: {}", diagnostic.code.name, diagnostic.message);
+        if let Some(help) = &diagnostic.help {
+            let _ = writeln!(told, "  help: {help}");
+        }
+        if let (Some(expected), Some(actual)) = (&diagnostic.expected, &diagnostic.actual) {
+            let _ = writeln!(told, "  expected: {expected}; actual: {actual}");
+        }
+        if !diagnostic.available.is_empty() {
+            let _ = writeln!(told, "  available: {}", diagnostic.available.join(", "));
+        }
+        if let Some(fix) = &diagnostic.fix {
+            let safe = if fix.safe { "fix" } else { "unsafe fix" };
+            let _ = writeln!(told, "  {safe}: {} => {}", fix.title, fixed(text, diagnostic));
+        }
+    }
+    told
+}
+
+/// The text with a finding's edits applied.
+pub fn fixed(text: &str, diagnostic: &Diagnostic) -> String {
+    let mut edits = diagnostic.fix.as_ref().unwrap().edits.clone();
+    edits.sort_by_key(|edit| edit.span);
+    let mut text = text.to_owned();
+    for edit in edits.iter().rev() {
+        text.replace_range(edit.span.range(), &edit.text);
+    }
+    text
+}
+
+/// Holds text against the snapshot of this name.
+pub fn snapshot(name: &str, text: &str) {
+    insta::with_settings!({omit_expression => true, prepend_module_to_snapshot => false}, {
+        insta::assert_snapshot!(format!("expr-{name}"), text);
+    });
+}

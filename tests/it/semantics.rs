@@ -1,1 +1,0 @@
-//! The rules of what a plan means, one test a rule.

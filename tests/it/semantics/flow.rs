@@ -1,0 +1,145 @@
+//! Section 5: `each`, `repeat`, `race`, `match`, `do` and what bounds them.
+
+use serde_json::json;
+
+use crate::world::Script::Fail;
+use crate::world::{World, after, give};
+use planrun::tools::Sent::{Answered, No};
+
+const TOOLS: &str = "
+use a, sys
+tool a.fast(x?: any) -> int read
+tool a.slow(x?: any) -> int read
+tool a.write(x?: any) -> int effect
+tool a.page(n: int) -> { items: int[], next: int? } read
+";
+
+fn world() -> World {
+    World::new()
+        .tool("a.fast", [after(10, give(json!(1)))])
+        .tool("a.slow", [after(50, give(json!(2)))])
+        .tool("a.write", [after(10, give(json!(3)))])
+}
+
+fn plan(body: &str) -> String {
+    format!("{TOOLS}\nplan p() {{ {body} }}")
+}
+
+#[tokio::test(start_paused = true)]
+async fn r5_1_the_first_success_of_a_race_wins_and_the_rest_is_cancelled() {
+    let ran = world().run(&plan("step x = race { s: a.slow(), f: a.fast() } reply { x: x, by: winner(x) }")).await;
+    assert_eq!((ran.reply(), ran.took), (json!({"x": 1, "by": "f"}), 10));
+    assert_eq!(ran.cancelled, ["a.slow"]);
+    assert_eq!((ran.status("x.s"), ran.status("x.f")), ("cancelled".into(), "completed".into()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn r5_1_a_race_fails_when_all_fail() {
+    let failing = world().tool("a.fast", [Fail("tool.failed", Answered)]);
+    let ran = failing.run(&plan("step x = race { s: a.slow(), f: a.fast() } reply x")).await;
+    assert_eq!(ran.reply(), json!(2), "one failure is no end");
+    let both = world()
+        .tool("a.fast", [Fail("tool.failed", Answered)])
+        .tool("a.slow", [after(5, Fail("auth.authorization", Answered))]);
+    let ran = both.run(&plan("step x = race { s: a.slow(), f: a.fast() } reply x")).await;
+    assert!(ran.outcome.error.as_ref().unwrap().message.contains("x.s"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn r5_2_each_gives_results_in_source_order_within_its_width() {
+    let body = "step xs = each v, i in [3, 1, 2] max 5 parallel 2 { step w = a.write(x: v) yield { v: v, i: i, w: w } } reply xs";
+    let ran = world().run(&plan(body)).await;
+    assert_eq!(ran.reply(), json!([{"v": 3, "i": 0, "w": 3}, {"v": 1, "i": 1, "w": 3}, {"v": 2, "i": 2, "w": 3}]));
+    let at = ran.calls("a.write").iter().map(|seen| seen.at).collect::<Vec<_>>();
+    assert_eq!(at, [0, 0, 10]);
+    assert_eq!(ran.status("xs[1].w"), "completed");
+}
+
+#[tokio::test(start_paused = true)]
+async fn r5_2_a_list_beyond_max_and_a_repeated_key_are_expression_errors() {
+    let ran =
+        world().run(&plan("let l = [1, 2, 3] step xs = each v in l max 2 { step w = a.write(x: v) yield w }")).await;
+    assert_eq!((ran.class().as_str(), ran.seen.len()), ("validation.expression", 0));
+    let ran = world().run(&plan("step xs = each v in [1, 1] max 2 by v { step w = a.write(x: v) yield w }")).await;
+    assert_eq!((ran.class().as_str(), ran.seen.len()), ("validation.expression", 0));
+    let ran = world()
+        .run(&plan("step xs = each v in [\"a\", \"b\"] max 2 by v { step w = a.write(x: v) yield w } reply xs"))
+        .await;
+    assert_eq!((ran.status("xs[\"a\"].w"), ran.reply()), ("completed".into(), json!([3, 3])));
+}
+
+#[tokio::test(start_paused = true)]
+async fn r5_2_settle_gives_results_and_without_it_the_first_failure_ends_the_rest() {
+    let failing = || world().tool("a.write", [give(json!(1)), Fail("tool.failed", Answered), give(json!(2))]);
+    let body = "step xs = each v in [1, 2, 3] max 5 parallel 1 SETTLE { step w = a.write(x: v) yield w }";
+    let ran = failing()
+        .run(&plan(&format!("{} reply xs.map(r, r.ok ? r.value : 0)", body.replace("SETTLE", "settle"))))
+        .await;
+    assert_eq!((ran.reply(), ran.outcome.state.name()), (json!([1, 0, 2]), "completed"));
+    let ran = failing().run(&plan(&body.replace("SETTLE", ""))).await;
+    assert_eq!((ran.class().as_str(), ran.calls("a.write").len()), ("tool.failed", 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn r5_2_a_path_without_yield_gives_null_and_a_guarded_yield_ends_the_element() {
+    let body = "step xs = each v in [1, 2] max 5 { yield 9 when v == 1 step w = a.write(x: v) } reply xs";
+    let ran = world().run(&plan(body)).await;
+    assert_eq!((ran.reply(), ran.calls("a.write").len()), (json!([9, null]), 1));
+    assert_eq!((ran.status("xs[0].w"), ran.status("xs[1].w")), ("skipped(replied)".into(), "completed".into()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn r5_2_max_steps_bounds_what_a_run_creates() {
+    let body = "policy { max_steps: 3 } step xs = each v in [1, 2, 3, 4] max 5 { step w = a.write(x: v) yield w }";
+    let ran = world().run(&plan(body)).await;
+    assert_eq!(ran.class(), "budget.calls");
+}
+
+#[tokio::test(start_paused = true)]
+async fn repeat_carries_state_and_next_null_ends_it() {
+    let pages = [json!({"items": [1, 2], "next": 2}), json!({"items": [3], "next": null})].map(give);
+    let body =
+        "step pages = repeat n = 1 max 5 { step page = a.page(n: n) yield page.items next page.next } reply pages";
+    let ran = world().tool("a.page", pages).run(&plan(body)).await;
+    assert_eq!(ran.reply(), json!([[1, 2], [3]]));
+    assert_eq!(ran.calls("a.page").iter().map(|seen| seen.arguments["n"].clone()).collect::<Vec<_>>(), [1, 2]);
+    assert_eq!(ran.status("pages[1].page"), "completed");
+    let endless = world().tool("a.page", [give(json!({"items": [], "next": 1}))]);
+    let ran = endless.run(&plan(body)).await;
+    assert_eq!((ran.class().as_str(), ran.calls("a.page").len()), ("validation.expression", 5));
+}
+
+#[tokio::test(start_paused = true)]
+async fn match_takes_the_first_arm_and_only_that_one() {
+    let body = "step r = a.fast() step x = match r { 1 => a.write(x: \"one\"), 2 => 7, _ => do { step s = a.slow() yield s } } reply x";
+    let ran = world().run(&plan(body)).await;
+    assert_eq!((ran.reply(), ran.order()), (json!(3), vec!["a.fast", "a.write"]));
+    assert_eq!(ran.status("x.match"), "completed");
+    let two = world().tool("a.fast", [give(json!(2))]);
+    assert_eq!(two.run(&plan(body)).await.reply(), json!(7));
+}
+
+#[tokio::test(start_paused = true)]
+async fn do_gives_one_value_and_its_steps_have_paths() {
+    let body =
+        "step d = do { step f = a.fast() step s = a.slow() yield f + s } within 1s step w = a.write(x: d) reply w";
+    let ran = world().run(&plan(body)).await;
+    assert_eq!(ran.calls("a.write")[0].arguments, json!({"x": 3}));
+    assert_eq!((ran.status("d.f"), ran.status("d.s"), ran.took), ("completed".into(), "completed".into(), 60));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_in_a_block_is_recovered_by_the_block() {
+    let failing = world().tool("a.slow", [Fail("tool.failed", Answered)]);
+    let body = "step d = do { step s = a.slow() step w = a.write(x: s) yield w } recover tool => 0 reply d";
+    let ran = failing.run(&plan(body)).await;
+    assert_eq!((ran.reply(), ran.status("d.w")), (json!(0), "cancelled".into()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_attempts_hold_slots_so_a_backoff_lets_others_run() {
+    let failing = world().tool("a.slow", [Fail("transient.network", No), give(json!(2))]);
+    let body = "policy { concurrency: 1 } step s = a.slow() retry { delay: 100ms, jitter: none } step f = a.fast() step g = a.fast()";
+    let ran = failing.run(&plan(body)).await;
+    assert_eq!(ran.took, 100);
+}

@@ -1,0 +1,243 @@
+//! Scripted tools: a plan runs in the test's own process, on paused time, against tools that answer as told.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use planrun::diag::Diagnostic;
+use planrun::engine::{self, Context, Defaults, Event, EventKind, Outcome, Program, StepReport};
+use planrun::host::{Host, MemoryHost};
+use planrun::sema::{self, Files, Tools};
+use planrun::source::SourceFile;
+use planrun::tools::{Answer, CallError, Catalog, Permissions, Reply, Request, Sent, Transport};
+use planrun::types::{ErrorClass, Signature};
+use planrun::value::Value;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// How a tool answers one call; after the last script it goes on as the last one said.
+#[derive(Clone)]
+pub enum Script {
+    Give(serde_json::Value),
+    /// An error class, and whether the world has seen the call.
+    Fail(&'static str, Sent),
+    /// A `transient.rate_limited` that asks for a wait.
+    Limited(Duration),
+    /// As the other, after a while.
+    After(Duration, Box<Script>),
+}
+
+/// One call as a tool saw it.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    pub tool: String,
+    /// Milliseconds since the world began.
+    pub at: u128,
+    pub arguments: serde_json::Value,
+    pub key: String,
+}
+
+/// Tools, and what was called.
+pub struct World {
+    catalog: Catalog,
+    seen: Arc<Mutex<Vec<Seen>>>,
+    cancelled: Arc<Mutex<Vec<String>>>,
+    host: Arc<dyn Host>,
+    pub cancel: CancellationToken,
+    pub stop_after: Option<Duration>,
+}
+
+struct Scripted {
+    name: String,
+    scripts: Mutex<VecDeque<Script>>,
+    seen: Arc<Mutex<Vec<Seen>>>,
+    cancelled: Arc<Mutex<Vec<String>>>,
+    begun: Instant,
+}
+
+pub fn give(json: serde_json::Value) -> Script {
+    Script::Give(json)
+}
+
+pub fn after(millis: u64, script: Script) -> Script {
+    Script::After(Duration::from_millis(millis), Box::new(script))
+}
+
+impl World {
+    pub fn new() -> Self {
+        let host: Arc<dyn Host> = Arc::new(MemoryHost::new(7));
+        let catalog = Catalog::new(host.clone(), PathBuf::from("/"), &Arc::new(Permissions::none()));
+        let (seen, cancelled) = (Arc::default(), Arc::default());
+        Self { catalog, seen, cancelled, host, cancel: CancellationToken::new(), stop_after: None }
+    }
+
+    /// Adds a tool such as `hr.create` with its scripts.
+    pub fn tool(mut self, path: &str, scripts: impl IntoIterator<Item = Script>) -> Self {
+        let (namespace, name) = path.split_once('.').unwrap();
+        let transport = Scripted {
+            name: path.to_owned(),
+            scripts: Mutex::new(scripts.into_iter().collect()),
+            seen: self.seen.clone(),
+            cancelled: self.cancelled.clone(),
+            begun: Instant::now(),
+        };
+        self.catalog.add(Signature::unknown(namespace.into(), name.into()), Arc::new(transport));
+        self
+    }
+
+    /// Runs the only plan of a text; findings of error severity fail the test.
+    pub async fn run(&self, text: &str) -> Ran {
+        self.run_with(text, BTreeMap::new()).await
+    }
+
+    pub async fn run_with(&self, text: &str, inputs: BTreeMap<Arc<str>, Value>) -> Ran {
+        let source = SourceFile::new("test.plan", text);
+        let tools: Tools = self.catalog.signatures().cloned().collect();
+        let checked = sema::check_file(&source, &tools, &NoFiles);
+        let errors = checked.diagnostics.iter().filter(|found| found.is_error()).collect::<Vec<&Diagnostic>>();
+        assert!(errors.is_empty(), "{errors:#?}");
+        let program = Arc::new(Program::new(checked.plans.last().unwrap().clone()));
+        let events = Arc::new(Mutex::new(Vec::new()));
+        let sink = events.clone();
+        let mut observer = move |event: &Event<'_>| {
+            let path = match &event.kind {
+                EventKind::StepRunning { path, .. }
+                | EventKind::StepQueued { path }
+                | EventKind::StepWaiting { path, .. }
+                | EventKind::StepSettled { path, .. } => (*path).to_owned(),
+                EventKind::RunStarted { .. } | EventKind::RunSettled { .. } => String::new(),
+            };
+            let wait = if let EventKind::StepWaiting { wait, .. } = &event.kind { wait.as_millis() } else { 0 };
+            sink.lock().unwrap().push((event.name(), path, wait));
+        };
+        let begun = Instant::now();
+        let context = Context {
+            host: self.host.clone(),
+            tools: Arc::new(self.catalog.clone()),
+            limit: None,
+            root: PathBuf::from("/"),
+            run_id: "test-run".to_owned(),
+            defaults: Defaults::default(),
+            observer: &mut observer,
+            cancel: self.cancel.clone(),
+        };
+        if let Some(wait) = self.stop_after {
+            let cancel = self.cancel.clone();
+            tokio::spawn(async move {
+                tokio::time::sleep(wait).await;
+                cancel.cancel();
+            });
+        }
+        let outcome = engine::run(&program, &inputs, context).await;
+        let took = begun.elapsed().as_millis();
+        // Tools that were cancelled get a moment to notice.
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        let events = events.lock().unwrap().clone();
+        let (seen, cancelled) = (self.seen.lock().unwrap().clone(), self.cancelled.lock().unwrap().clone());
+        Ran { outcome, seen, cancelled, took, events }
+    }
+}
+
+/// A finished run.
+pub struct Ran {
+    pub outcome: Outcome,
+    pub seen: Vec<Seen>,
+    pub cancelled: Vec<String>,
+    /// Milliseconds.
+    pub took: u128,
+    /// Name, path, and the milliseconds of a wait.
+    pub events: Vec<(&'static str, String, u128)>,
+}
+
+impl Ran {
+    pub fn reply(&self) -> serde_json::Value {
+        self.outcome.reply.as_ref().map_or(serde_json::Value::Null, Value::to_json)
+    }
+
+    pub fn step(&self, path: &str) -> StepReport {
+        self.outcome.steps().into_iter().find(|step| &*step.path == path).unwrap_or_else(|| panic!("no step {path}"))
+    }
+
+    /// `completed`, `skipped(guard)` …
+    pub fn status(&self, path: &str) -> String {
+        let step = self.step(path);
+        match step.reason {
+            Some(reason) => format!("{}({reason})", step.status),
+            None => step.status.to_string(),
+        }
+    }
+
+    /// The class of the run's error.
+    pub fn class(&self) -> String {
+        self.outcome.error.as_ref().map_or_else(String::new, |error| error.class.to_string())
+    }
+
+    /// The tools in the order in which they were called.
+    pub fn order(&self) -> Vec<&str> {
+        self.seen.iter().map(|seen| seen.tool.as_str()).collect()
+    }
+
+    pub fn calls(&self, tool: &str) -> Vec<&Seen> {
+        self.seen.iter().filter(|seen| seen.tool == tool).collect()
+    }
+
+    pub fn waits(&self, path: &str) -> Vec<u128> {
+        self.events
+            .iter()
+            .filter(|(name, at, _)| *name == "step.waiting" && at == path)
+            .map(|(.., wait)| *wait)
+            .collect()
+    }
+}
+
+impl Transport for Scripted {
+    fn call(&self, request: Request) -> Reply {
+        self.seen.lock().unwrap().push(Seen {
+            tool: self.name.clone(),
+            at: self.begun.elapsed().as_millis(),
+            arguments: request.arguments.to_json(),
+            key: request.idempotency_key.to_string(),
+        });
+        let mut scripts = self.scripts.lock().unwrap();
+        let script = if scripts.len() > 1 { scripts.pop_front() } else { scripts.front().cloned() };
+        let script = script.unwrap_or(Script::Give(serde_json::Value::Null));
+        let (name, cancelled) = (self.name.clone(), self.cancelled.clone());
+        Reply::Later(Box::pin(async move {
+            tokio::select! {
+                outcome = play(script) => outcome,
+                () = request.cancel.cancelled() => {
+                    cancelled.lock().unwrap().push(name);
+                    Err(failure("cancelled", Sent::Maybe, None))
+                }
+            }
+        }))
+    }
+}
+
+async fn play(mut script: Script) -> Result<Answer, CallError> {
+    loop {
+        match script {
+            Script::Give(json) => return Ok(Answer::Json(json)),
+            Script::Fail(class, sent) => return Err(failure(class, sent, None)),
+            Script::Limited(wait) => return Err(failure("transient.rate_limited", Sent::No, Some(wait))),
+            Script::After(wait, then) => {
+                tokio::time::sleep(wait).await;
+                script = *then;
+            }
+        }
+    }
+}
+
+fn failure(class: &str, sent: Sent, retry_after: Option<Duration>) -> CallError {
+    let class = ErrorClass::find(class).unwrap();
+    CallError { message: format!("scripted {class}"), class, sent, retry_after }
+}
+
+struct NoFiles;
+
+impl Files for NoFiles {
+    fn read(&self, _from: &str, path: &str) -> Result<SourceFile, String> {
+        Err(format!("there is no `{path}`"))
+    }
+}
