@@ -2,7 +2,7 @@
 //!
 //! What it finds is reported here and mended in a copy of the same length, so that pest reads on as if the mistake
 //! were not there, every offset stays true, and one mistake gives one diagnostic. Text that cannot be mended becomes
-//! a run of U+001A, which the grammar takes for a damaged value.
+//! a run of U+007F, which the grammar takes for a damaged value.
 
 mod characters;
 mod delimiters;
