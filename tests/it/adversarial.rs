@@ -134,7 +134,7 @@ fn types_that_double_with_each_name() {
 fn values_that_double_with_each_name() {
     let found = check(plan(60, |number| match number {
         0 => "let a0 = { x: n }".to_owned(),
-        59 => "reply a58 == a57 ? a58 : a56".to_owned(),
+        59 => "reply a58 == a57 ? a58.x : a56.y".to_owned(),
         _ => format!("let a{number} = {{ x: a{0}, y: a{0} }}", number - 1),
     }));
     assert_eq!(count(&found, "unknown-name"), 0);
@@ -238,4 +238,12 @@ fn arguments_and_parameters_of_thousands() {
     assert_eq!(errors(&check(text(&arguments.replace("a1000:", "b1000:")))), ["unknown-argument"]);
     let same = "a1: 1, ".repeat(2000);
     assert!(errors(&check(text(&same))).contains(&"duplicate-field"));
+}
+
+#[test]
+fn a_value_that_doubles_within_one_expression() {
+    let text = format!("plan p(n: int) {{\n    reply [n]{}\n}}\n", ".map(x, { a: x, b: x })".repeat(60));
+    assert_eq!(errors(&check(text)), [""; 0]);
+    let text = format!("plan p(n: int) {{\n    reply [n]{}\n}}\n", ".map(x, [x, [x]])".repeat(60));
+    assert_eq!(errors(&check(text)), [""; 0]);
 }
