@@ -111,7 +111,7 @@ impl Bench {
         // The runtime that `planrun run` has. The hand-written scheduler gets the same; with threads it is slower.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| error.to_string())?;
-        let host: Arc<dyn Host> = Arc::new(RealHost::default());
+        let host: Arc<dyn Host> = Arc::new(RealHost);
         let catalog = Catalog::new(host.clone(), ".".into(), &Arc::new(Permissions::none()));
         let tools = catalog.signatures().cloned().collect();
         Ok(Self { runtime, tools, catalog: Arc::new(catalog), host })
@@ -131,9 +131,7 @@ impl Bench {
         let mut sink = BufWriter::new(Sink::default());
         let program = Arc::new(Program::new(plan));
         let mut observer = |event: &Event<'_>| {
-            if serde_json::to_writer(&mut sink, event).is_ok() {
-                let _ = sink.write_all(b"\n");
-            }
+            let _ = event.write_line(&mut sink);
         };
         let context = Context {
             host: self.host.clone(),

@@ -137,7 +137,7 @@ impl Observer for Listener {
             Self::Nobody => {}
             Self::Programs(writer) => {
                 // A reader that has gone away does not stop the run.
-                let _ = serde_json::to_writer(&mut *writer, event).map(|()| writer.write_all(b"\n"));
+                let _ = event.write_line(writer);
             }
             Self::People(progress) => match &event.kind {
                 EventKind::StepRunning { path, tool, .. } => progress.started(path, tool),

@@ -60,13 +60,19 @@ impl Contracts {
     /// The value in an answer, by the declared type; or what is wrong with it.
     pub(super) fn result(&mut self, signature: &Signature, answer: Answer, max_bytes: u64) -> Result<Value, String> {
         match answer {
-            Answer::Value(value) => match check_value(&value, &signature.returns) {
-                Ok(()) => Ok(value),
-                Err(mismatch) => Err(format!("the result does not have the declared type: {mismatch}")),
-            },
+            Answer::Value(value) => {
+                let small = !matches!(value, Value::String(_) | Value::Bytes(_) | Value::List(_) | Value::Map(_));
+                if !small && serde_json::to_writer(Counter { left: max_bytes }, &value).is_err() {
+                    return Err(too_large(max_bytes));
+                }
+                match check_value(&value, &signature.returns) {
+                    Ok(()) => Ok(value),
+                    Err(mismatch) => Err(format!("the result does not have the declared type: {mismatch}")),
+                }
+            }
             Answer::Json(json) => {
                 if serde_json::to_writer(Counter { left: max_bytes }, &json).is_err() {
-                    return Err(format!("the result is larger than {max_bytes} bytes, the limit of `max_result`"));
+                    return Err(too_large(max_bytes));
                 }
                 let violation = signature.output_schema.as_ref().and_then(|_| {
                     let violations = self.of(signature).output.as_ref()?.violations(&json);
@@ -167,6 +173,10 @@ impl Dispatcher<'_> {
         }
         None
     }
+}
+
+fn too_large(max_bytes: u64) -> String {
+    format!("the result is larger than {max_bytes} bytes, the limit of `max_result`")
 }
 
 /// Counts bytes instead of keeping them, and refuses more than a limit.

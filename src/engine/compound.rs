@@ -242,7 +242,7 @@ impl Dispatcher<'_> {
             let error = error.clone();
             if self.live_frames(at).is_empty() {
                 self.compounds.remove(&at);
-                self.step_failed_for_good(at, error);
+                self.out_of_time(at, error);
             }
             return;
         }

@@ -9,6 +9,7 @@ mod dispatcher;
 mod event;
 mod failure;
 mod frame;
+mod line;
 mod outcome;
 mod policy;
 mod settle;

@@ -6,7 +6,6 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::dispatcher::Scope;
-use super::event::Timestamp;
 use super::failure::StepError;
 use super::frame::{Frame, FrameId};
 use crate::protocol::{RunState, StepState};
@@ -182,11 +181,8 @@ impl Trace {
     }
 
     fn instant(&self, since_start: u64) -> String {
-        let at = Timestamp(self.begun_at + i128::from(since_start) * 1000);
-        match serde_json::to_value(at) {
-            Ok(serde_json::Value::String(text)) => text,
-            Ok(_) | Err(_) => String::new(),
-        }
+        let at = super::line::instant(self.begun_at + i128::from(since_start) * 1000);
+        String::from_utf8_lossy(&at).into_owned()
     }
 }
 

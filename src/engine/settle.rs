@@ -246,7 +246,7 @@ impl Dispatcher<'_> {
         }
         while state.decided < count {
             let node = &block.nodes[state.decided as usize];
-            if decides(node) && !state.nodes[state.decided as usize].flags.has(Flags::DECIDED) {
+            if node.decides() && !state.nodes[state.decided as usize].flags.has(Flags::DECIDED) {
                 break;
             }
             state.decided += 1;
@@ -316,17 +316,6 @@ impl Dispatcher<'_> {
 
     pub(super) fn record(&mut self, frame: FrameId, node: u32) -> &mut super::frame::Record {
         &mut self.frames[frame].records[node as usize]
-    }
-}
-
-/// Whether later effects wait for the decision of this statement.
-fn decides(node: &crate::sema::Node) -> bool {
-    match node.kind {
-        NodeKind::Ensure { .. } => true,
-        NodeKind::Fail(_) | NodeKind::Reply(_) | NodeKind::Yield(_) => !node.guard.is_empty(),
-        NodeKind::Condition(_) | NodeKind::Let(_) | NodeKind::Step(_) | NodeKind::Next(_) | NodeKind::NotYet(_) => {
-            false
-        }
     }
 }
 

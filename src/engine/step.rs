@@ -218,12 +218,22 @@ impl Dispatcher<'_> {
         let inner = self.live_frames(at);
         self.compounds.remove(&at);
         if inner.is_empty() {
-            // Recovering counts as part of the step, so its time is over too.
-            return self.step_failed_for_good(at, Arc::new(error));
+            return self.out_of_time(at, Arc::new(error));
         }
         self.compounds.insert(at, Compound::Ending(Arc::new(error)));
         for frame in inner {
             self.end_frame(frame, &super::frame::Ending::Cancelled);
+        }
+    }
+
+    /// The time of a step is over and nothing works for it any more. An arm may still catch that; one that was already
+    /// at work when the time ended has failed with it.
+    pub(super) fn out_of_time(&mut self, at: NodeRef, error: Arc<StepError>) {
+        let recovering = self.record(at.0, at.1).details().is_some_and(|details| details.error.is_some());
+        if recovering {
+            self.step_failed_for_good(at, error);
+        } else {
+            self.step_failed(at, error);
         }
     }
 

@@ -106,6 +106,11 @@ fn draw_edges(block: &Placed<'_>, graph: &super::BlockGraph, drawing: &mut Drawi
                 }
             }
         }
+        if graph.vertex(super::narrow(target)) == Vertex::Decisions {
+            // It waits for every decision above; the nearest stands for them all.
+            let decision = (0..target).rev().find(|index| block.nodes()[*index].decides());
+            drawn.extend(decision.map(|source| (source, EdgeKind::Order)).filter(|edge| !drawn.contains(edge)));
+        }
         if drawn.is_empty() && graph.vertex(super::narrow(target)) == Vertex::Everything {
             drawn.extend(ends_above(block.block, graph, target).map(|source| (source, EdgeKind::Order)));
         }

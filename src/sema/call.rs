@@ -317,7 +317,7 @@ fn parameter_of(parameter: &super::plan::PlanParameter) -> Parameter {
 fn given_back(callee: &Callee, arguments: &[(Arc<str>, Code)]) -> Option<Type> {
     let Target::Tool(signature) = &callee.target else { return None };
     let wanted = signature.gives_back.as_ref()?;
-    arguments.iter().find(|(name, _)| name == wanted).map(|(_, code)| code.ty.clone())
+    arguments.iter().find(|(name, _)| name == wanted).map(|(_, code)| super::step::widened(&code.ty))
 }
 
 /// The state that a call touches: its namespace, or the part of it that a constant resource names.

@@ -301,6 +301,18 @@ impl Node {
         step.recover.iter().for_each(|arm| visit(arm.body));
     }
 
+    /// Whether later effects wait for this to be decided.
+    #[must_use]
+    pub fn decides(&self) -> bool {
+        match self.kind {
+            NodeKind::Ensure { .. } => true,
+            NodeKind::Fail(_) | NodeKind::Reply(_) | NodeKind::Yield(_) => !self.guard.is_empty(),
+            NodeKind::Condition(_) | NodeKind::Let(_) | NodeKind::Step(_) | NodeKind::Next(_) | NodeKind::NotYet(_) => {
+                false
+            }
+        }
+    }
+
     /// The step in this node.
     #[must_use]
     pub fn step(&self) -> Option<&Step> {

@@ -10,7 +10,7 @@ use super::scope::{NameKind, Place};
 use crate::diag::{Diagnostic, Edit, codes};
 use crate::source::Span;
 use crate::syntax::ast;
-use crate::types::{Effect, Type};
+use crate::types::{Effect, Field, Type};
 
 /// The namespace whose contracts nobody can change: what `sys.echo` gives is what it was given.
 const BUILT_IN: &str = "sys";
@@ -224,7 +224,7 @@ impl PlanChecker<'_> {
         }
         let rest = self.shared.source.text().get(before.end as usize..).unwrap_or("");
         // The span of an expression leaves its own parentheses out.
-        let inside = rest.len() - rest.trim_start_matches(|next: char| next == ')').len();
+        let inside = rest.len() - rest.trim_start_matches(')').len();
         let edit = Edit { span: Span::at(before.end as usize + inside), text: " max 100".to_owned() };
         let message = format!("`{word}` needs a bound: how often may it go round at most?");
         let diagnostic = Diagnostic::new(&codes::order::UNBOUNDED_LOOP, before, message)
@@ -251,7 +251,7 @@ impl PlanChecker<'_> {
         self.unbounded("repeat", max, initial.span);
         let max = self.bound(max, "`max` of `repeat`");
         let id = self.open_block(BlockKind::Repeat, None, &block.statements);
-        let state_type = state_type(&initial_code.ty);
+        let state_type = widened(&initial_code.ty);
         self.introduce_local(state, state_type);
         self.statements(&block.statements);
         let mut checked = self.closed(&block.statements, BlockKind::Repeat, |_| {
@@ -399,11 +399,20 @@ pub(super) struct ArmBlock {
     pub touches: Vec<Touch>,
 }
 
-/// The type that carried state has: that of its first value, literals widened, since later values differ.
-fn state_type(initial: &Type) -> Type {
+/// The type that carried state has: that of its first value, literals widened at every depth, since later values differ.
+pub(super) fn widened(initial: &Type) -> Type {
     match initial {
         Type::Literal(literal) => literal.base(),
-        Type::Null => Type::Any,
+        Type::Null | Type::Never => Type::Any,
+        Type::List(element) => widened(element).list(),
+        Type::Object(object) => {
+            let field = |field: &Field| Field { ty: widened(&field.ty), ..field.clone() };
+            Type::object(object.fields.iter().map(field).collect(), object.rest.clone())
+        }
+        Type::Union(members) => Type::union(members.iter().map(|member| match member {
+            Type::Null => Type::Null,
+            other => widened(other),
+        })),
         other => other.clone(),
     }
 }

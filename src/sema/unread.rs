@@ -1,4 +1,4 @@
-//! What is made and never used: values, inputs, results, tasks, names of namespaces and types.
+//! What is made and never called: values, inputs, results, tasks, names of namespaces and types.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -85,14 +85,14 @@ impl PlanChecker<'_> {
 /// Namespaces and types that nothing in the file names.
 pub(super) fn unused_items(
     uses: &Uses,
-    used: &BTreeSet<Arc<str>>,
+    called: &BTreeSet<Arc<str>>,
     types: &NamedTypes,
     file: &ast::File,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
-    let used = used.iter().cloned().chain(meant(diagnostics, &codes::names::UNKNOWN_NAMESPACE)).collect();
+    let called = called.iter().cloned().chain(meant(diagnostics, &codes::names::UNKNOWN_NAMESPACE)).collect();
     let idle = if file.items.iter().any(|item| matches!(item.kind, ast::ItemKind::Plan(_))) {
-        idle_namespaces(uses, &used)
+        idle_namespaces(uses, &called)
     } else {
         BTreeSet::new()
     };
@@ -123,11 +123,11 @@ pub(super) fn unused_items(
 }
 
 /// The places of namespaces that no plan and no test calls.
-fn idle_namespaces(uses: &Uses, used: &BTreeSet<Arc<str>>) -> BTreeSet<Span> {
+fn idle_namespaces(uses: &Uses, called: &BTreeSet<Arc<str>>) -> BTreeSet<Span> {
     let idle = uses
         .namespaces
         .iter()
-        .filter(|(name, namespace)| !used.contains(*name) && !matches!(namespace, Namespace::Unresolved));
+        .filter(|(name, namespace)| !called.contains(*name) && !matches!(namespace, Namespace::Unresolved));
     idle.filter_map(|(name, _)| uses.spans.get(name).copied()).collect()
 }
 

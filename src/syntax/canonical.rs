@@ -3,10 +3,11 @@
 use std::fmt::Write as _;
 
 use super::ast::{
-    Argument, BinaryOp, Entry, EntryKey, Expr, ExprKind, Link, LinkKind, Literal, Pattern, PatternKind, TemplatePart,
-    UnaryOp,
+    Argument, BinaryOp, ChainLink, Entry, EntryKey, Expr, ExprKind, Link, LinkKind, Literal, MatchArm, Pattern,
+    PatternKind, TemplatePart, UnaryOp,
 };
 use super::lower::{is_reserved, spelled_duration};
+use crate::source::Span;
 
 /// The expression on one line, without spans, comments and needless parentheses; it reads back as the same expression.
 #[must_use]
@@ -29,6 +30,8 @@ enum Level {
     Unary,
     Is,
     Postfix,
+    /// Nothing binds so tightly.
+    Parenthesised,
 }
 
 impl Level {
@@ -42,7 +45,7 @@ impl Level {
             Self::Add => Self::Multiply,
             Self::Multiply => Self::Unary,
             Self::Unary => Self::Is,
-            Self::Is | Self::Postfix => Self::Postfix,
+            Self::Is | Self::Postfix | Self::Parenthesised => Self::Postfix,
         }
     }
 }
@@ -135,7 +138,9 @@ fn write_kind(out: &mut String, kind: &ExprKind) {
         }
         ExprKind::Path { base, links } => {
             write_expr(out, base, Level::Postfix);
-            links.iter().for_each(|link| write_link(out, link));
+            for link in links {
+                write_link(out, link);
+            }
         }
         ExprKind::List(elements) => {
             out.push('[');
@@ -147,30 +152,9 @@ fn write_kind(out: &mut String, kind: &ExprKind) {
             separated(out, entries, write_entry);
             out.push('}');
         }
-        ExprKind::Unary { operators, operand } => {
-            for (operator, _) in operators {
-                out.push(match operator {
-                    UnaryOp::Not => '!',
-                    UnaryOp::Negate => '-',
-                });
-            }
-            write_expr(out, operand, Level::Unary);
-        }
-        ExprKind::Chain { first, rest } => {
-            let level = rest.first().map_or(Level::Postfix, |link| operator_level(link.operator));
-            write_expr(out, first, level);
-            for link in rest {
-                let _ = write!(out, " {} ", operator_text(link.operator));
-                write_expr(out, &link.operand, level.tighter());
-            }
-        }
-        ExprKind::Coalesce(operands) => {
-            for (index, operand) in operands.iter().enumerate() {
-                out.push_str(if index == 0 { "" } else { " ?? " });
-                let last = index + 1 == operands.len();
-                write_expr(out, operand, if last { Level::Coalesce } else { Level::Add });
-            }
-        }
+        ExprKind::Unary { operators, operand } => write_unary(out, operators, operand),
+        ExprKind::Chain { first, rest } => write_chain(out, first, rest),
+        ExprKind::Coalesce(operands) => write_coalesce(out, operands),
         ExprKind::Conditional { arms, otherwise } => {
             for (condition, value) in arms {
                 write_expr(out, condition, Level::Or);
@@ -180,17 +164,7 @@ fn write_kind(out: &mut String, kind: &ExprKind) {
             }
             write_expr(out, otherwise, Level::Or);
         }
-        ExprKind::Match { subject, arms } => {
-            out.push_str("match ");
-            write_expr(out, subject, Level::Conditional);
-            out.push_str(" {");
-            separated(out, arms, |out, arm| {
-                write_pattern(out, &arm.pattern);
-                out.push_str(" => ");
-                write_expr(out, &arm.value, Level::Conditional);
-            });
-            out.push('}');
-        }
+        ExprKind::Match { subject, arms } => write_match(out, subject, arms),
         ExprKind::Is { subject, state } => {
             write_expr(out, subject, Level::Postfix);
             out.push_str(" is ");
@@ -202,6 +176,47 @@ fn write_kind(out: &mut String, kind: &ExprKind) {
         }
         ExprKind::Error => out.push_str("<error>"),
     }
+}
+
+fn write_unary(out: &mut String, operators: &[(UnaryOp, Span)], operand: &Expr) {
+    for (operator, _) in operators {
+        out.push(match operator {
+            UnaryOp::Not => '!',
+            UnaryOp::Negate => '-',
+        });
+    }
+    let number = matches!(&operand.kind, ExprKind::Literal(literal) if !is_negative(literal));
+    let folds = number && operators.last().is_some_and(|(operator, _)| *operator == UnaryOp::Negate);
+    write_expr(out, operand, if folds { Level::Parenthesised } else { Level::Unary });
+}
+
+fn write_chain(out: &mut String, first: &Expr, rest: &[ChainLink]) {
+    let level = rest.first().map_or(Level::Postfix, |link| operator_level(link.operator));
+    write_expr(out, first, level);
+    for link in rest {
+        let _ = write!(out, " {} ", operator_text(link.operator));
+        write_expr(out, &link.operand, level.tighter());
+    }
+}
+
+fn write_coalesce(out: &mut String, operands: &[Expr]) {
+    for (index, operand) in operands.iter().enumerate() {
+        out.push_str(if index == 0 { "" } else { " ?? " });
+        let last = index + 1 == operands.len();
+        write_expr(out, operand, if last { Level::Coalesce } else { Level::Add });
+    }
+}
+
+fn write_match(out: &mut String, subject: &Expr, arms: &[MatchArm]) {
+    out.push_str("match ");
+    write_expr(out, subject, Level::Conditional);
+    out.push_str(" {");
+    separated(out, arms, |out, arm| {
+        write_pattern(out, &arm.pattern);
+        out.push_str(" => ");
+        write_expr(out, &arm.value, Level::Conditional);
+    });
+    out.push('}');
 }
 
 fn write_arguments(out: &mut String, arguments: &[Argument]) {
@@ -413,6 +428,12 @@ mod tests {
     fn the_text_reads_back_as_itself() {
         for source in [
             "-(-x)",
+            "-(1)",
+            "-(-1)",
+            "-1.abs()",
+            "(-1).abs()",
+            "-(1.5)",
+            "!(-(2s))",
             "--1",
             "-(1 + 2)",
             "1 - (2 - 3) - 4",

@@ -15,7 +15,7 @@ use crate::diag::Diagnostic;
 use crate::diag::codes::text as codes;
 use crate::source::{MAX_FILE_BYTES, SourceFile, Span};
 use grammar::quiet::{PlanParser, Rule};
-use lower::{Damage, DamageKind, Lowering};
+use lower::{Damage, DamageKind, Lowering, within};
 use scan::Scan;
 
 pub use canonical::canonical;
@@ -60,7 +60,7 @@ pub fn parse_expression(source: &SourceFile) -> (ast::Expr, Vec<Diagnostic>) {
 }
 
 fn read_file(scan: &Scan<'_>) -> (ast::File, Vec<Diagnostic>) {
-    let mut lowering = Lowering::new(&scan.text, scan.length, &scan.comments);
+    let mut lowering = Lowering::new(&scan.text, scan.author, &scan.comments);
     let file = match PlanParser::parse(Rule::file, &scan.text) {
         Ok(pairs) => lowering.file(pairs),
         Err(error) => {
@@ -89,8 +89,8 @@ fn beside(scan: &Scan<'_>, delimiter: Span, explained: &[Span]) -> bool {
 }
 
 fn read_expression(scan: &Scan<'_>) -> (ast::Expr, Vec<Diagnostic>) {
-    let whole = Span::new(0, scan.length);
-    let mut lowering = Lowering::new(&scan.text, scan.length, &scan.comments);
+    let whole = Span::new(0, scan.author.len());
+    let mut lowering = Lowering::new(&scan.text, scan.author, &scan.comments);
     let expr = if let Ok(pairs) = PlanParser::parse(Rule::one_expression, &scan.text) {
         lowering.whole_expression(pairs)
     } else {
@@ -120,10 +120,9 @@ fn no_room(source: &SourceFile) -> Diagnostic {
         .help("nest less deeply, or free memory")
 }
 
-/// Orders the findings, and keeps their places inside the text: delimiters may have been added behind its end.
+/// Orders the findings, and keeps their places inside the author's text, which may have been mended.
 fn clamp(diagnostics: &mut [Diagnostic], text: &str) {
-    let end = u32::try_from(text.len()).unwrap_or(u32::MAX);
-    let clamp = |span: &mut Span| *span = Span { start: span.start.min(end), end: span.end.min(end) };
+    let clamp = |span: &mut Span| *span = within(text, *span);
     for diagnostic in diagnostics.iter_mut() {
         clamp(&mut diagnostic.span);
         diagnostic.labels.iter_mut().for_each(|label| clamp(&mut label.span));

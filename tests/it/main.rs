@@ -16,6 +16,7 @@ mod readme;
 mod render;
 mod run;
 mod semantics;
+mod sessions;
 mod support;
 mod syntax;
 mod tidy;

@@ -101,6 +101,9 @@ impl NodeKind {
 }
 
 impl EdgeKind {
+    /// Every kind, in the order of a key.
+    const ALL: [Self; 5] = [Self::Data, Self::After, Self::Guard, Self::Listener, Self::Order];
+
     /// What an arrow of this kind is marked with; data speaks for itself.
     const fn mark(self) -> &'static str {
         match self {

@@ -1,8 +1,10 @@
-//! SVG, laid out here: no other program is needed to look at a plan.
+//! SVG, drawn by libraries linked in: no other program is needed to look at a plan.
 
 use std::collections::HashSet;
-use std::fmt::Write;
 
+use svg::Document;
+use svg::node::element::path::{Data, Parameters};
+use svg::node::element::{Definitions, Group, Marker, Path, Rectangle, Style, Text, Title};
 use unicode_width::UnicodeWidthStr;
 
 use super::layout::{Layout, Point, layout};
@@ -11,14 +13,22 @@ use crate::diag::render::visible_text;
 
 /// Boxes beyond this are a picture that nobody reads.
 const MOST_NODES: usize = 1000;
-/// Boxes and crossings of arrows with layers; keeps the layout within a second.
-const MOST_PLACES: usize = 20_000;
+/// Boxes, and crossings of arrows with layers and their middles; keeps the layout within seconds.
+const MOST_PLACES: usize = 6000;
 /// Characters of a line in a box.
 const MOST_OF_A_LINE: usize = 60;
 /// Lines in a box.
 const MOST_LINES: usize = 6;
 /// Pixels of a column of the 13 pixel fixed-width letters.
 const COLUMN: f64 = 7.9;
+/// Pixels of a column of the 10 pixel letters that name the block of a box.
+const SMALL_COLUMN: f64 = 6.1;
+/// Pixels that the name of the block takes.
+const GROUP_LINE: f64 = 13.0;
+/// Height of the row that says what the arrows mean.
+const KEY_HEIGHT: f64 = 28.0;
+/// Width of an arrow with its word in that row.
+const KEY_WIDTH: f64 = 92.0;
 /// Pixels from line to line.
 const LINE: f64 = 17.0;
 /// Pixels between text and border.
@@ -43,23 +53,17 @@ pub fn svg(drawing: &Drawing) -> Result<String, TooLarge> {
         return Err(too_large);
     }
     let texts: Vec<_> = drawing.nodes.iter().map(text_of).collect();
-    let sizes: Vec<_> = texts.iter().map(|lines| size_of(lines)).collect();
+    let sizes: Vec<_> = texts.iter().map(BoxText::size).collect();
     let ends: Vec<_> = links.iter().map(|link| (link.from, link.to)).collect();
     let layout = layout(&sizes, &ends, MOST_PLACES).ok_or(too_large)?;
-    let mut out = head(&drawing.plan, &layout);
-    for (index, link) in links.iter().enumerate() {
-        let path = layout.paths.get(index).map_or(&[][..], Vec::as_slice);
-        let place = layout.middles.get(link.from).zip(sizes.get(link.from));
-        push_arrow(&mut out, link.kind, path, place);
+    let mut document = page(&drawing.plan, &links, &layout);
+    for (link, path) in links.iter().zip(&layout.paths) {
+        document = document.add(arrow(link.kind, path, layout.middles[link.from], sizes[link.from]));
     }
     for (index, node) in drawing.nodes.iter().enumerate() {
-        if let (Some(middle), Some(size), Some(lines)) = (layout.middles.get(index), sizes.get(index), texts.get(index))
-        {
-            push_box(&mut out, node, *middle, *size, lines);
-        }
+        document = document.add(boxed(node, layout.middles[index], sizes[index], &texts[index]));
     }
-    out.push_str("</svg>\n");
-    Ok(out)
+    Ok(format!("{document}\n"))
 }
 
 /// The arrows: where two nodes are tied by more than their order, the order goes without saying.
@@ -70,87 +74,149 @@ fn shown_links(drawing: &Drawing) -> Vec<Link> {
     links.into_iter().filter(|link| link.kind != EdgeKind::Order || !tied.contains(&(link.from, link.to))).collect()
 }
 
-fn head(plan: &str, layout: &Layout) -> String {
-    let Point { x, y } = layout.size;
-    format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{x:.0}\" height=\"{y:.0}\" viewBox=\"0 0 {x:.0} {y:.0}\">\n\
-         <title>{}</title>\n\
-         <style>text {{ font: 13px monospace; fill: #1b1f24; text-anchor: middle }} \
-         .small {{ font-size: 10px; fill: #57606a }} path {{ fill: none }}</style>\n\
-         <defs><marker id=\"tip\" markerWidth=\"8\" markerHeight=\"8\" refX=\"7\" refY=\"4\" orient=\"auto\">\
-         <path d=\"M0 0 L8 4 L0 8 z\" style=\"fill: #57606a\"/></marker></defs>\n\
-         <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
-        escaped(plan)
-    )
+fn page(plan: &str, links: &[Link], layout: &Layout) -> Document {
+    let kinds: Vec<_> = EdgeKind::ALL.into_iter().filter(|kind| links.iter().any(|link| link.kind == *kind)).collect();
+    let marked: Vec<_> = kinds.iter().copied().filter(|kind| !kind.mark().is_empty()).collect();
+    let key_height = if marked.is_empty() { 0.0 } else { KEY_HEIGHT };
+    let width = layout.size.x.max(pixels(marked.len(), KEY_WIDTH) + PADDING).ceil();
+    let height = (layout.size.y + key_height).ceil();
+    let style = "text { font: 13px monospace; fill: #1b1f24; text-anchor: middle } \
+                 .small { font-size: 10px; fill: #57606a } path { fill: none }";
+    let tips = kinds.iter().fold(Definitions::new(), |tips, kind| tips.add(tip(*kind)));
+    let mut document = Document::new()
+        .set("width", width)
+        .set("height", height)
+        .set("viewBox", format!("0 0 {width} {height}"))
+        .add(Title::new(shown(plan)))
+        .add(Style::new(style))
+        .add(tips)
+        .add(Rectangle::new().set("width", "100%").set("height", "100%").set("fill", "white"));
+    for (index, kind) in marked.into_iter().enumerate() {
+        let start = Point { x: pixels(index, KEY_WIDTH) + PADDING, y: layout.size.y + KEY_HEIGHT / 2.0 - 4.0 };
+        let data = Data::new().move_to(pair(start)).line_to(pair(Point { x: start.x + 34.0, ..start }));
+        let word = Text::new(kind.mark()).set("class", "small").set("style", "text-anchor: start");
+        document =
+            document.add(line(kind, data)).add(word.set("x", tenths(start.x + 40.0)).set("y", tenths(start.y + 3.5)));
+    }
+    document
 }
 
-/// The lines of a box, each with the word of what it is where that is not a step, cut to a bounded size.
-fn text_of(node: &DrawnNode) -> Vec<String> {
-    let lines = visible_text(&node.label);
+/// The head of the arrows of a kind, in their colour.
+fn tip(kind: EdgeKind) -> Marker {
+    let head = Data::new().move_to((0, 0)).line_to((8, 4)).line_to((0, 8)).close();
+    Marker::new()
+        .set("id", format!("tip-{}", word(kind)))
+        .set("markerWidth", 8)
+        .set("markerHeight", 8)
+        .set("markerUnits", "userSpaceOnUse")
+        .set("refX", 7)
+        .set("refY", 4)
+        .set("orient", "auto")
+        .add(Path::new().set("d", head).set("style", format!("fill: {}", stroke(kind).0)))
+}
+
+/// What is written in a box.
+struct BoxText {
+    /// The block it stands in.
+    group: Option<String>,
+    lines: Vec<String>,
+}
+
+/// The text of a box, cut to a bounded size.
+fn text_of(node: &DrawnNode) -> BoxText {
     let cut = |line: &str| match line.char_indices().nth(MOST_OF_A_LINE) {
         Some((end, _)) => format!("{}…", line.get(..end).unwrap_or(line)),
         None => line.to_owned(),
     };
-    lines.lines().take(MOST_LINES).map(cut).collect()
+    let lines = shown(&node.label).lines().take(MOST_LINES).map(cut).collect();
+    BoxText { group: node.group.as_ref().map(|group| cut(&format!("in {}", shown(group)))), lines }
 }
 
-fn size_of(lines: &[String]) -> (f64, f64) {
-    let columns = lines.iter().map(|line| line.width()).max().unwrap_or(0);
-    (pixels(columns.max(4), COLUMN) + 2.0 * PADDING, pixels(lines.len().max(1), LINE) + 2.0 * PADDING)
+impl BoxText {
+    fn size(&self) -> (f64, f64) {
+        let widest = self.lines.iter().map(|line| line.width()).max().unwrap_or(0);
+        let group = self.group.as_ref().map_or(0.0, |group| pixels(group.width(), SMALL_COLUMN));
+        let width = pixels(widest.max(4), COLUMN).max(group) + 2.0 * PADDING;
+        (width, self.above() + pixels(self.lines.len().max(1), LINE) + 2.0 * PADDING)
+    }
+
+    /// The height of what stands above the lines.
+    const fn above(&self) -> f64 {
+        if self.group.is_some() { GROUP_LINE } else { 0.0 }
+    }
 }
 
-fn push_box(out: &mut String, node: &DrawnNode, middle: Point, (width, height): (f64, f64), lines: &[String]) {
+fn boxed(node: &DrawnNode, middle: Point, (width, height): (f64, f64), text: &BoxText) -> Group {
     let (left, top) = (middle.x - width / 2.0, middle.y - height / 2.0);
     let (fill, border, round) = look(node.kind);
-    // Writing to a string cannot fail.
-    let _ = writeln!(
-        out,
-        "<g><title>{} {}</title><rect x=\"{left:.1}\" y=\"{top:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" \
-         rx=\"{round}\" fill=\"{fill}\" stroke=\"{border}\"/>",
-        node.kind.name(),
-        escaped(&node.id)
-    );
-    if let Some(group) = &node.group {
-        let _ = writeln!(
-            out,
-            "<text class=\"small\" x=\"{:.1}\" y=\"{:.1}\">in {}</text>",
-            middle.x,
-            top - 4.0,
-            escaped(group)
-        );
+    let frame = Rectangle::new()
+        .set("x", tenths(left))
+        .set("y", tenths(top))
+        .set("width", tenths(width))
+        .set("height", tenths(height))
+        .set("rx", round)
+        .set("fill", fill)
+        .set("stroke", border);
+    let mut group = Group::new().add(Title::new(shown(&format!("{} {}", node.kind.name(), node.id)))).add(frame);
+    let place = |text: Text, y: f64| text.set("x", tenths(middle.x)).set("y", tenths(y));
+    if let Some(name) = &text.group {
+        group = group.add(place(Text::new(name).set("class", "small"), top + PADDING + 7.0));
     }
-    for (index, line) in lines.iter().enumerate() {
-        let y = top + PADDING + pixels(index, LINE) + 12.5;
-        let _ = writeln!(out, "<text x=\"{:.1}\" y=\"{y:.1}\">{}</text>", middle.x, escaped(line));
+    for (index, line) in text.lines.iter().enumerate() {
+        let y = top + PADDING + text.above() + pixels(index, LINE) + 12.5;
+        group = group.add(place(Text::new(line), y));
     }
-    out.push_str("</g>\n");
+    group
 }
 
-fn push_arrow(out: &mut String, kind: EdgeKind, path: &[Point], place: Option<(&Point, &(f64, f64))>) {
-    let mut line = String::new();
+fn arrow(kind: EdgeKind, path: &[Point], middle: Point, (width, _): (f64, f64)) -> Path {
+    let mut data = Data::new();
     if let Some((first, rest)) = path.split_first() {
-        let _ = write!(line, "M{:.1} {:.1}", first.x, first.y);
+        data = data.move_to(pair(*first));
         let mut last = *first;
         for point in rest {
             let half = f64::midpoint(last.y, point.y);
-            let _ = write!(line, " C{:.1} {half:.1} {:.1} {half:.1} {:.1} {:.1}", last.x, point.x, point.x, point.y);
+            data = data.cubic_curve_to(curve([Point { y: half, ..last }, Point { y: half, ..*point }, *point]));
             last = *point;
         }
-    } else if let Some((middle, (width, _))) = place {
+    } else {
         // From a box to itself: a loop at its right side.
         let right = middle.x + width / 2.0;
-        let (up, down, out) = (middle.y - 8.0, middle.y + 8.0, right + 24.0);
-        let _ = write!(line, "M{right:.1} {up:.1} C{out:.1} {up:.1} {out:.1} {down:.1} {right:.1} {down:.1}");
+        let (up, down) = (middle.y - 8.0, middle.y + 8.0);
+        let out = right + 24.0;
+        data = data.move_to(pair(Point { x: right, y: up })).cubic_curve_to(curve([
+            Point { x: out, y: up },
+            Point { x: out, y: down },
+            Point { x: right, y: down },
+        ]));
     }
-    let style = match kind {
-        EdgeKind::Data => "stroke=\"#57606a\"",
-        EdgeKind::After => "stroke=\"#57606a\" stroke-dasharray=\"9 3\"",
-        EdgeKind::Guard => "stroke=\"#9a6700\" stroke-dasharray=\"5 4\"",
-        EdgeKind::Listener => "stroke=\"#0969da\" stroke-width=\"2\"",
-        EdgeKind::Order => "stroke=\"#8c959f\" stroke-dasharray=\"1 4\"",
-    };
-    let title = if kind == EdgeKind::Data { "data" } else { kind.mark() };
-    let _ = writeln!(out, "<path d=\"{line}\" {style} marker-end=\"url(#tip)\"><title>{title}</title></path>");
+    line(kind, data)
+}
+
+/// A path in the look of its kind.
+fn line(kind: EdgeKind, data: Data) -> Path {
+    let (colour, dashes, width) = stroke(kind);
+    let mut path = Path::new().set("d", data).set("stroke", colour).set("stroke-width", width);
+    if !dashes.is_empty() {
+        path = path.set("stroke-dasharray", dashes);
+    }
+    path.set("marker-end", format!("url(#tip-{})", word(kind))).add(Title::new(word(kind)))
+}
+
+/// The word for a kind of arrow.
+const fn word(kind: EdgeKind) -> &'static str {
+    if matches!(kind, EdgeKind::Data) { "data" } else { kind.mark() }
+}
+
+/// Colour, dashes and width in pixels of an arrow.
+const fn stroke(kind: EdgeKind) -> (&'static str, &'static str, f32) {
+    match kind {
+        EdgeKind::Data => ("#57606a", "", 1.2),
+        EdgeKind::After => ("#1a7f37", "9 3", 1.2),
+        EdgeKind::Guard => ("#9a6700", "5 4", 1.2),
+        EdgeKind::Listener => ("#0969da", "", 2.0),
+        EdgeKind::Order => ("#8c959f", "1.5 4", 1.5),
+    }
 }
 
 /// Fill, border and corner radius of a box.
@@ -168,20 +234,25 @@ const fn look(kind: NodeKind) -> (&'static str, &'static str, u8) {
     }
 }
 
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for character in visible_text(text).chars() {
-        match character {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            // The two that XML 1.0 forbids beside controls.
-            '\u{fffe}' | '\u{ffff}' => out.push('\u{fffd}'),
-            plain => out.push(plain),
-        }
-    }
-    out
+/// Text without what XML 1.0 forbids; the library escapes the rest.
+fn shown(text: &str) -> String {
+    visible_text(text).replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}")
+}
+
+/// A number with one decimal place, for short files.
+fn tenths(number: f64) -> String {
+    format!("{number:.1}")
+}
+
+fn pair(point: Point) -> Parameters {
+    curve([point])
+}
+
+/// Coordinates as parameters, with one decimal place.
+#[expect(clippy::cast_possible_truncation, reason = "the library takes f32, which is exact enough for pixels")]
+fn curve<const POINTS: usize>(points: [Point; POINTS]) -> Parameters {
+    let numbers = points.iter().flat_map(|point| [point.x, point.y]);
+    Parameters::from(numbers.map(|number| ((number * 10.0).round() / 10.0) as f32).collect::<Vec<_>>())
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a box has few lines and columns")]

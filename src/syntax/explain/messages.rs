@@ -44,6 +44,10 @@ fn words(context: &Context<'_>) -> (String, String) {
     if complete {
         return missing_separator(context);
     }
+    if context.damage.kind == DamageKind::Parameter && context.before_text(1).is_empty() {
+        let found = context.found_name();
+        return (format!("expected a parameter, found {found}"), "write it as `name: type`".to_owned());
+    }
     if context.wants(&Want::Name) {
         let before = context.before_text(1);
         return (

@@ -48,12 +48,12 @@ pub(super) fn explain(
 }
 
 /// Explains a text that should have been one expression.
-pub(super) fn explain_expression(scan: &Scan<'_>, span: Span) -> Option<Diagnostic> {
+pub(super) fn explain_expression(scan: &Scan<'_>, whole: Span) -> Option<Diagnostic> {
     if scan.diagnostics.iter().any(Diagnostic::is_error) {
         return None;
     }
     let (offset, wants) = failure(Rule::one_expression, &scan.text)?;
-    let damage = Damage { span, kind: DamageKind::Expression };
+    let damage = Damage { span: whole, kind: DamageKind::Expression };
     Some(messages::diagnostic(&Context::new(scan, damage, offset, wants)))
 }
 

@@ -52,8 +52,12 @@ fn want(rule: Rule) -> Option<Want> {
         | Rule::number
         | Rule::call_body
         | Rule::list
-        | Rule::object => Want::Value,
-        Rule::paren | Rule::match_expression | Rule::signal_condition | Rule::sign | Rule::outcome => Want::Value,
+        | Rule::object
+        | Rule::paren
+        | Rule::match_expression
+        | Rule::signal_condition
+        | Rule::sign
+        | Rule::outcome => Want::Value,
         Rule::text => Want::Text,
         Rule::name | Rule::class_name | Rule::code_name | Rule::use_namespace | Rule::error_pattern => Want::Name,
         Rule::match_arm | Rule::step_arm => Want::Pattern,

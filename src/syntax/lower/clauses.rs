@@ -1,6 +1,6 @@
 //! Lowers the clauses of steps and the attributes of other statements, and reports what is written twice.
 
-use super::{Children, DamageKind, Lowering, Node, missing, name, trim};
+use super::{Children, DamageKind, Lowering, Node, missing, name};
 use crate::diag::codes::text as codes;
 use crate::diag::{Diagnostic, Edit};
 use crate::source::Span;
@@ -30,7 +30,7 @@ impl Lowering<'_> {
         let mut clauses = Vec::new();
         let mut seen: Vec<(&str, Span)> = Vec::new();
         while let Some(node) = parts.next() {
-            let span = trim(self.text, self.span(&node));
+            let span = self.trim(self.span(&node));
             let clause = Clause { span, kind: self.clause(node, span) };
             if let Some(word) = clause_word(&clause.kind) {
                 match seen.iter().find(|(other, _)| *other == word) {

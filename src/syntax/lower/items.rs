@@ -11,7 +11,7 @@ use crate::syntax::lower::statements::Place;
 impl Lowering<'_> {
     /// One child of a `file` node; `None` at its end.
     pub(super) fn item(&mut self, node: Node<'_>) -> Option<Item> {
-        let span = super::trim(self.text, self.span(&node));
+        let span = self.trim(self.span(&node));
         let doc = self.doc_above(span.start);
         let kind = match node.as_rule() {
             Rule::use_item => ItemKind::Use(self.use_item(node)),
@@ -79,7 +79,7 @@ impl Lowering<'_> {
         let name = name(parts.take(Rule::name));
         let parameters = self.parameters(parts.take(Rule::parameters), true);
         let returns = self.optional_type(&mut parts);
-        let body = self.next_block(&mut parts, Place::PLAN);
+        let body = self.next_block(&mut parts, Place::Plan);
         if body.statements.is_empty() {
             let end = Span { start: span.end.saturating_sub(1), end: span.end };
             self.diagnostics.push(
@@ -98,7 +98,7 @@ impl Lowering<'_> {
         parts.take(Rule::junk_run);
         let body_start = parts.pairs.peek().map_or(whole, |node| self.span(&node));
         self.damaged(Span { start: whole.start, end: body_start.start }, DamageKind::Item);
-        let body: Block = self.next_block(&mut parts, Place::PLAN);
+        let body: Block = self.next_block(&mut parts, Place::Plan);
         match word {
             Some(word) => ItemKind::Plan(Plan { name: name(Some(word)), parameters, returns: None, body }),
             None => ItemKind::Error,

@@ -57,8 +57,8 @@ pub(super) struct ReservedName {
 /// What lowering gathers beside the tree.
 pub(super) struct Lowering<'a> {
     text: &'a str,
-    /// The length of the author's text.
-    limit: u32,
+    /// What the author wrote, where that is another text.
+    author: Option<&'a str>,
     comments: &'a [Comment],
     pub diagnostics: Vec<Diagnostic>,
     pub damage: Vec<Damage>,
@@ -66,10 +66,10 @@ pub(super) struct Lowering<'a> {
 }
 
 impl<'a> Lowering<'a> {
-    /// `text` is what was parsed, of which `limit` bytes are the author's; `comments` are those of the file, in order.
-    pub fn new(text: &'a str, limit: usize, comments: &'a [Comment]) -> Self {
-        let limit = u32::try_from(limit).unwrap_or(u32::MAX);
-        Self { text, limit, comments, diagnostics: Vec::new(), damage: Vec::new(), reserved: Vec::new() }
+    /// `text` is what was parsed, `author` what was written; `comments` are those of the file, in order.
+    pub fn new(text: &'a str, author: &'a str, comments: &'a [Comment]) -> Self {
+        let author = (text.as_ptr() != author.as_ptr()).then_some(author);
+        Self { text, author, comments, diagnostics: Vec::new(), damage: Vec::new(), reserved: Vec::new() }
     }
 
     /// The tree of a whole file.
@@ -90,14 +90,23 @@ impl<'a> Lowering<'a> {
             .map_or_else(|| missing(Span::at(0)), |node| self.expression(node))
     }
 
-    /// The place of a node in the author's text, which may lack what was added to its end.
+    /// The place of a node in the author's text.
     fn span(&self, node: &Node<'_>) -> Span {
         let span = raw_span(node);
-        Span { start: span.start.min(self.limit), end: span.end.min(self.limit) }
+        self.author.map_or(span, |author| within(author, span))
+    }
+
+    /// The range without the spaces at its ends.
+    fn trim(&self, span: Span) -> Span {
+        let slice = self.text.get(span.range()).unwrap_or("");
+        let start = span.start as usize + (slice.len() - slice.trim_start().len());
+        let span = Span::new(start, start + slice.trim().len());
+        self.author.map_or(span, |author| within(author, span))
     }
 
     fn damaged(&mut self, span: Span, kind: DamageKind) {
-        self.damage.push(Damage { span: trim(self.text, span), kind });
+        let span = self.trim(span);
+        self.damage.push(Damage { span, kind });
     }
 
     /// A name that readers use bare, so that reserved words do not serve.
@@ -192,6 +201,19 @@ fn name(node: Option<Node<'_>>) -> Name {
     Name { text: Arc::from(unquoted(node.as_str())), span: raw_span(&node) }
 }
 
+/// The smallest range of whole characters of the text that covers the given one, as far as the text goes.
+pub(super) fn within(text: &str, span: Span) -> Span {
+    let mut start = (span.start as usize).min(text.len());
+    let mut end = (span.end as usize).min(text.len());
+    while !text.is_char_boundary(start) {
+        start -= 1;
+    }
+    while !text.is_char_boundary(end) {
+        end += 1;
+    }
+    Span::new(start, end)
+}
+
 fn raw_span(node: &Node<'_>) -> Span {
     let range = node.as_span();
     Span::new(range.start(), range.end())
@@ -204,13 +226,6 @@ fn unquoted(word: &str) -> &str {
 /// Stands where the text gave no value; the reason was or will be reported.
 fn missing(span: Span) -> Expr {
     Expr { span, kind: ExprKind::Error }
-}
-
-/// The range without the spaces at its ends.
-fn trim(text: &str, span: Span) -> Span {
-    let slice = text.get(span.range()).unwrap_or("");
-    let start = span.start as usize + (slice.len() - slice.trim_start().len());
-    Span::new(start, start + slice.trim().len())
 }
 
 fn joined<'t>(lines: impl Iterator<Item = &'t str>) -> Option<Arc<str>> {

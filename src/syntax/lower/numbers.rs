@@ -1,5 +1,7 @@
 //! Judges number literals: integers, doubles, durations and sizes.
 
+use std::fmt::Write as _;
+
 use super::Lowering;
 use crate::diag::Diagnostic;
 use crate::diag::codes::text as codes;
@@ -203,7 +205,7 @@ pub(in crate::syntax) fn spelled(nanoseconds: i128) -> String {
     let mut rest = nanoseconds.abs();
     for (unit, factor, _) in TIME_UNITS {
         if rest >= factor {
-            text.push_str(&format!("{}{unit}", rest / factor));
+            let _ = write!(text, "{}{unit}", rest / factor);
             rest %= factor;
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::clauses::Attributes;
-use super::{Children, DamageKind, Lowering, Node, name, trim};
+use super::{Children, DamageKind, Lowering, Node, name};
 use crate::diag::Diagnostic;
 use crate::diag::codes::text as codes;
 use crate::source::Span;
@@ -12,26 +12,43 @@ use crate::syntax::ast::{
 };
 use crate::syntax::grammar::quiet::Rule;
 
-/// What a block may hold because of what it belongs to.
-#[derive(Clone, Copy)]
-pub(super) struct Place {
-    /// `policy` and `allow`.
-    settings: bool,
-    reply: bool,
-    yields: bool,
-    next: bool,
+/// What a block belongs to, which decides what it may hold.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    Plan,
+    /// An `if` of a plan.
+    Branch,
+    /// A `do` or an `each`.
+    Value,
+    Repeat,
+    Listener,
+    /// Something damaged, of which nothing is known.
+    Unknown,
 }
 
 impl Place {
-    pub const PLAN: Self = Self { settings: true, reply: true, yields: false, next: false };
-    /// The block of a `do` or an `each`.
-    pub const VALUE: Self = Self { settings: false, reply: false, yields: true, next: false };
-    pub const REPEAT: Self = Self { settings: false, reply: false, yields: true, next: true };
-    const LISTENER: Self = Self { settings: false, reply: false, yields: false, next: false };
-
     /// The block of an `if`, which belongs to what stands around it.
     fn inner(self) -> Self {
-        Self { settings: false, ..self }
+        match self {
+            Self::Plan | Self::Branch => Self::Branch,
+            Self::Value | Self::Repeat | Self::Listener | Self::Unknown => self,
+        }
+    }
+
+    fn holds_settings(self) -> bool {
+        matches!(self, Self::Plan | Self::Unknown)
+    }
+
+    fn replies(self) -> bool {
+        matches!(self, Self::Plan | Self::Branch | Self::Unknown)
+    }
+
+    fn yields(self) -> bool {
+        matches!(self, Self::Value | Self::Repeat | Self::Unknown)
+    }
+
+    fn repeats(self) -> bool {
+        matches!(self, Self::Repeat | Self::Unknown)
     }
 }
 
@@ -48,7 +65,7 @@ impl Lowering<'_> {
     }
 
     fn statement(&mut self, node: Node<'_>, place: Place, statements: &mut Vec<Statement>) {
-        let span = trim(self.text, self.span(&node));
+        let span = self.trim(self.span(&node));
         let doc = self.doc_above(span.start);
         let rule = node.as_rule();
         let mut parts = Children::of(node);
@@ -80,7 +97,7 @@ impl Lowering<'_> {
                 StatementKind::Fail { class, message, when: self.optional_when(&mut parts) }
             }
             Rule::listener_statement | Rule::damaged_listener => self.listener(parts, span),
-            Rule::junk_statement => self.junk_statement(parts, span, place),
+            Rule::junk_statement => self.junk_statement(parts, span),
             _ => StatementKind::Error,
         };
         statements.push(Statement { span, doc, kind });
@@ -89,22 +106,22 @@ impl Lowering<'_> {
     /// Reports a statement that its block cannot hold.
     fn judge_place(&mut self, rule: Rule, span: Span, place: Place) {
         let (word, why, help) = match rule {
-            Rule::policy_statement | Rule::allow_statement if !place.settings => {
+            Rule::policy_statement | Rule::allow_statement if !place.holds_settings() => {
                 let word = if rule == Rule::policy_statement { "policy" } else { "allow" };
                 (word, "stands only at the top of a plan", "move it to the beginning of the plan's block")
             }
-            Rule::reply_statement if !place.reply && place.yields => {
+            Rule::reply_statement if !place.replies() && place.yields() => {
                 ("reply", "ends a plan, and this block is a part of one", "write `yield` to give this block's value")
             }
-            Rule::reply_statement if !place.reply => {
+            Rule::reply_statement if !place.replies() => {
                 ("reply", "cannot stand in a listener", "keep what is to be replied in a task's context with `set`")
             }
-            Rule::yield_statement if !place.yields => (
+            Rule::yield_statement if !place.yields() => (
                 "yield",
                 "gives the value of a `do`, `each` or `repeat`, and none stands around it",
                 "write `reply` to give the plan's value",
             ),
-            Rule::next_statement if !place.next => (
+            Rule::next_statement if !place.repeats() => (
                 "next",
                 "gives the next state of a `repeat`, and none stands around it",
                 "remove it, or put it into the block of a `repeat`",
@@ -146,7 +163,7 @@ impl Lowering<'_> {
     pub(super) fn damaged_head(&mut self, whole: Span, junk: &Node<'_>) -> Expr {
         let junk = self.span(junk);
         self.damaged(Span { start: whole.start, end: junk.end }, DamageKind::Statement);
-        super::missing(trim(self.text, junk))
+        super::missing(self.trim(junk))
     }
 
     fn task(&mut self, mut parts: Children<'_>) -> StatementKind {
@@ -183,7 +200,8 @@ impl Lowering<'_> {
 
     fn listener(&mut self, mut parts: Children<'_>, whole: Span) -> StatementKind {
         let word = parts.take(Rule::name);
-        let name = self.variable(word);
+        let damaged = parts.peek() == Some(Rule::junk_head);
+        let name = if damaged { name(word) } else { self.variable(word) };
         let on = match parts.take(Rule::junk_head) {
             Some(junk) => self.damaged_head(whole, &junk),
             None => self.next_expression(&mut parts),
@@ -197,17 +215,17 @@ impl Lowering<'_> {
             binding: attributes.binding,
             when: attributes.when,
             max: attributes.max,
-            body: self.next_block(&mut parts, Place::LISTENER),
+            body: self.next_block(&mut parts, Place::Listener),
         }
     }
 
     /// Text that is no statement. What it names stays declared, so that its readers are not reported too.
-    fn junk_statement(&mut self, mut parts: Children<'_>, whole: Span, place: Place) -> StatementKind {
+    fn junk_statement(&mut self, mut parts: Children<'_>, whole: Span) -> StatementKind {
         parts.take(Rule::junk_run);
         let end = parts.pairs.peek().map_or(whole.end, |next| self.span(&next).start);
-        let head = trim(self.text, Span { start: whole.start, end });
+        let head = self.trim(Span { start: whole.start, end });
         self.damaged(head, DamageKind::Statement);
-        self.next_block(&mut parts, Place { reply: true, yields: true, next: true, ..place });
+        self.next_block(&mut parts, Place::Unknown);
         let clauses = self.clauses(&mut parts);
         match declared(self.text, head) {
             Some(StatementKind::Step(step)) => StatementKind::Step(Box::new(Step { clauses, ..*step })),

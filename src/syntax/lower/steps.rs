@@ -3,7 +3,7 @@
 use super::clauses::Attributes;
 use super::expressions::SeenNames;
 use super::statements::Place;
-use super::{Children, DamageKind, Lowering, Node, is_reserved, missing, name, trim};
+use super::{Children, DamageKind, Lowering, Node, is_reserved, missing, name};
 use crate::source::Span;
 use crate::syntax::ast::{Arm, ArmBody, Expr, ExprKind, InputField, Step, StepBody, WaitFor};
 use crate::syntax::grammar::quiet::Rule;
@@ -25,7 +25,7 @@ impl Lowering<'_> {
             end = self.span(&junk).end;
         }
         self.damaged(Span { start: whole.start, end }, DamageKind::Statement);
-        self.next_block(&mut parts, Place::REPEAT);
+        self.next_block(&mut parts, Place::Unknown);
         Step { name, body: StepBody::Error, clauses: self.clauses(&mut parts) }
     }
 
@@ -44,7 +44,7 @@ impl Lowering<'_> {
                 let arguments = parts.take(Rule::call_arguments).map(|node| self.arguments(node)).unwrap_or_default();
                 StepBody::Infer { arguments, returns: self.next_type(&mut parts) }
             }
-            Rule::do_body => StepBody::Do(self.next_block(&mut parts, Place::VALUE)),
+            Rule::do_body => StepBody::Do(self.next_block(&mut parts, Place::Value)),
             Rule::each_body | Rule::damaged_each => self.each(parts, step),
             Rule::repeat_body | Rule::damaged_repeat => self.repeat(parts, step),
             Rule::race_body => self.race(parts),
@@ -74,7 +74,7 @@ impl Lowering<'_> {
             parallel: attributes.parallel,
             by: attributes.by,
             settle: attributes.settle,
-            body: self.next_block(&mut parts, Place::VALUE),
+            body: self.next_block(&mut parts, Place::Value),
         }
     }
 
@@ -89,7 +89,7 @@ impl Lowering<'_> {
             state,
             max: attributes.max.or_else(|| damaged.then(|| missing(initial.span))),
             initial,
-            body: self.next_block(&mut parts, Place::REPEAT),
+            body: self.next_block(&mut parts, Place::Repeat),
         }
     }
 
@@ -113,7 +113,7 @@ impl Lowering<'_> {
         while let Some(node) = parts.next() {
             let place = self.span(&node);
             if node.as_rule() != Rule::race_arm {
-                self.damaged(trim(self.text, place), DamageKind::RaceArm);
+                self.damaged(self.trim(place), DamageKind::RaceArm);
                 sound = false;
                 continue;
             }
@@ -135,7 +135,7 @@ impl Lowering<'_> {
         while let Some(node) = parts.next() {
             let place = self.span(&node);
             if node.as_rule() != Rule::step_arm {
-                self.damaged(trim(self.text, place), DamageKind::StepArm);
+                self.damaged(self.trim(place), DamageKind::StepArm);
                 sound = false;
                 continue;
             }
@@ -149,7 +149,7 @@ impl Lowering<'_> {
     /// What an arm of `match`, `race` or `recover` does.
     pub(super) fn arm_body(&mut self, parts: &mut Children<'_>) -> ArmBody {
         if let Some(node) = parts.take(Rule::do_body) {
-            return ArmBody::Do(self.next_block(&mut Children::of(node), Place::VALUE));
+            return ArmBody::Do(self.next_block(&mut Children::of(node), Place::Value));
         }
         if let Some(node) = parts.take(Rule::fail_body) {
             let mut parts = Children::of(node);

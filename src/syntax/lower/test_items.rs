@@ -1,6 +1,6 @@
 //! Lowers `test` items and what stands in them.
 
-use super::{Children, DamageKind, Lowering, Node, name, trim};
+use super::{Children, DamageKind, Lowering, Node, name};
 use crate::source::Span;
 use crate::syntax::ast::{Expr, MockOutcome, MockOutcomeKind, Test, TestStatement, TestStatementKind};
 use crate::syntax::grammar::quiet::Rule;
@@ -13,7 +13,7 @@ impl Lowering<'_> {
         let plan = name(parts.take(Rule::name));
         let mut body = Vec::new();
         while let Some(node) = parts.next() {
-            let span = trim(self.text, self.span(&node));
+            let span = self.trim(self.span(&node));
             body.push(TestStatement { span, kind: self.test_statement(node, span) });
         }
         Test { name: title, plan, body }

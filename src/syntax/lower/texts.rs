@@ -22,6 +22,7 @@ pub(super) enum TextValue {
 }
 
 /// The prefix and quotes of a text.
+#[expect(clippy::struct_excessive_bools, reason = "a prefix and its quotes are independent of each other")]
 struct Shape {
     raw: bool,
     bytes: bool,
@@ -125,13 +126,13 @@ impl Lowering<'_> {
 
 fn shape(text: &str, whole: Span) -> Option<Shape> {
     let quote_at = text.find(['"', '\''])?;
-    let (prefix, quoted) = text.split_at(quote_at);
+    let (prefix, rest) = text.split_at(quote_at);
     let raw = prefix.contains(['r', 'R']);
     let bytes = prefix.contains(['b', 'B']);
-    let quotes = if quoted.len() >= 6 && (quoted.starts_with("\"\"\"") || quoted.starts_with("'''")) { 3 } else { 1 };
+    let quotes = if rest.len() >= 6 && (rest.starts_with("\"\"\"") || rest.starts_with("'''")) { 3 } else { 1 };
     let content = whole.start as usize + quote_at + quotes..(whole.end as usize).checked_sub(quotes)?;
-    let interpolated = prefix.is_empty() && quoted.starts_with('"');
-    let opens_block = quoted.strip_prefix("\"\"\"").is_some_and(|rest| rest.starts_with(['\n', '\r']));
+    let interpolated = prefix.is_empty() && rest.starts_with('"');
+    let opens_block = rest.strip_prefix("\"\"\"").is_some_and(|content| content.starts_with(['\n', '\r']));
     Some(Shape { raw, bytes, block: interpolated && quotes == 3 && opens_block, interpolated, content })
 }
 

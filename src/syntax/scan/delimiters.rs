@@ -172,9 +172,7 @@ impl<'a> Matcher<'a> {
                 self.pop();
             }
             None => match self.frames.last().copied() {
-                Some(frame)
-                    if !frame.block && frame.delimiter.is_some() && frame.delimiter != Some(Delimiter::Brace) =>
-                {
+                Some(frame) if self.meant_for(frame, token) => {
                     self.mistaken(frame, token);
                     self.pop();
                 }
@@ -283,7 +281,7 @@ impl<'a> Matcher<'a> {
         let behind = index.checked_sub(1).and_then(|before| self.tokens.get(before)).map_or(0, |token| token.end);
         let broken = |frame: &Frame| {
             let line = self.tokens.get(frame.token).map_or(0, |open| open.line);
-            !frame.block && self.breaks.binary_search(&line).is_ok()
+            self.breaks.binary_search(&line).is_ok()
         };
         if let Some(frame) = lost.get(culprit).filter(|frame| !broken(frame)) {
             self.found.lost_brace |= lost.iter().any(|frame| frame.delimiter == Some(Delimiter::Brace));

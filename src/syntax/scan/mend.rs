@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use crate::source::Span;
 
-/// Takes the place of text that was reported and cannot be mended: the control character "substitute".
-const FILLER: u8 = 0x1A;
+/// Takes the place of text that was reported and cannot be mended: the control character "delete".
+const FILLER: u8 = 0x7F;
 
 /// One replacement that keeps the length.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 //!
 //! What it finds is reported here and mended in a copy of the same length, so that pest reads on as if the mistake
 //! were not there, every offset stays true, and one mistake gives one diagnostic. Text that cannot be mended becomes
-//! a run of U+001A, which the grammar takes for a damaged value.
+//! a run of U+007F, which the grammar takes for a damaged value.
 
 mod characters;
 mod delimiters;
@@ -31,8 +31,8 @@ pub(super) const MAX_FINDINGS: usize = 200;
 pub(super) struct Scan<'a> {
     /// The text to parse: as long as the given one but for closing delimiters at its end.
     pub text: Cow<'a, str>,
-    /// The length of the given text.
-    pub length: usize,
+    /// The given text.
+    pub author: &'a str,
     pub comments: Vec<Comment>,
     pub diagnostics: Vec<Diagnostic>,
     pub tokens: Vec<Token>,
@@ -58,11 +58,11 @@ pub(super) fn scan(text: &str) -> Scan<'_> {
     reported.extend(matched.reported);
     let mended = mends.iter().filter(|mend| mend.reports()).map(mend::Mend::span);
     reported.extend(mended.filter(|span| !matched.strays.contains(span)));
-    let length = text.len();
+    let author = text;
     let text = mend::apply(text, &mends, &matched.appended);
     Scan {
         text,
-        length,
+        author,
         comments: lexed.comments,
         diagnostics,
         tokens: lexed.tokens,

@@ -31,6 +31,7 @@ impl Lexer<'_> {
                 origin,
             };
             self.open_texts.push(open);
+            self.open_lines += usize::from(quotes == 1);
             self.at = quote + quotes;
             self.text_part(start);
         } else {
@@ -51,6 +52,7 @@ impl Lexer<'_> {
             match byte {
                 b'"' if quotes == 1 || self.bytes.get(self.at..self.at + 3) == Some(b"\"\"\"") => {
                     self.open_texts.pop();
+                    self.open_lines -= usize::from(quotes == 1);
                     self.push(TokenKind::Text, part, self.at + quotes);
                     return;
                 }
@@ -139,13 +141,13 @@ impl Lexer<'_> {
 
     /// Reports the text that begins at `start` and has no end; `interpolation` where a `${` is open in it.
     pub(super) fn unfinished(&mut self, start: usize, origin: Origin, interpolation: Option<usize>) {
-        let around = self.open_texts.iter().find(|open| open.quotes == 1 && open.start < start);
-        if let Some((start, origin, at)) = around.map(|open| (open.start, open.origin, open.interpolation)) {
+        if let Some((around, origin, at)) = self.outermost_line_text().filter(|(around, _, _)| *around < start) {
             // The text around it has a `${` without `}`, which swallowed the closing quote.
-            self.unfinished(start, origin, Some(at));
+            self.unfinished(around, origin, Some(at));
             return;
         }
         self.open_texts.retain(|open| open.start < start);
+        self.open_lines = self.open_texts.iter().filter(|open| open.quotes == 1).count();
         self.forget(origin);
         let line_end = if self.at >= self.bytes.len() { self.bytes.len() } else { self.at };
         if interpolation.is_none() && self.curly_end(start, line_end) {
@@ -167,6 +169,9 @@ impl Lexer<'_> {
 
     /// Reports the `${` of a text block that is open at the end of its line, and goes on with the text behind it.
     pub(super) fn unfinished_interpolation(&mut self) {
+        // The outermost one, so that each further reading begins behind the last.
+        self.open_texts.truncate(1);
+        self.open_lines = 0;
         let Some(open) = self.open_texts.last() else { return };
         let (at, tokens, openers) = (open.interpolation, open.interpolation_tokens, open.interpolation_openers);
         self.tokens.truncate(tokens);
@@ -235,15 +240,16 @@ impl Lexer<'_> {
         let start = self.at;
         let behind = start + opening.len_utf8();
         let rest = self.text.get(behind..).unwrap_or("");
-        let line = rest.split('\n').next().unwrap_or("");
         let closes = |c: char| {
             c == quote
                 || matches!(super::characters::likeness(c), super::characters::Likeness::Character(q) if q == quote)
         };
         let first = Span::new(start, behind);
-        let Some((offset, c)) = line.char_indices().find(|(_, c)| closes(*c)) else {
+        let ended = rest.char_indices().find(|(_, c)| *c == '\n' || closes(*c));
+        let Some((offset, c)) = ended.filter(|(_, c)| *c != '\n') else {
             self.look_alike(opening, quote, vec![first]);
-            let end = self.probable_end(start, behind + line.len(), self.origin(), None);
+            let line_end = behind + ended.map_or(rest.len(), |(offset, _)| offset);
+            let end = self.probable_end(start, line_end, self.origin(), None);
             self.mends.push(Mend::Damaged(Span::new(start, end)));
             self.push(TokenKind::Broken, start, end);
             return;
@@ -251,7 +257,7 @@ impl Lexer<'_> {
         let last = Span::new(behind + offset, behind + offset + c.len_utf8());
         let places = if c == quote { vec![first] } else { vec![first, last] };
         self.look_alike(opening, quote, places);
-        let content = line.get(..offset).unwrap_or("");
+        let content = rest.get(..offset).unwrap_or("");
         if content.contains(['"', '\\', '$']) {
             self.mends.push(Mend::Damaged(first.to(last)));
         } else {

@@ -56,6 +56,9 @@ impl Token {
     }
 }
 
+/// Each reading again costs a line at most, and few texts need one.
+const MOST_REWINDS: usize = 100;
+
 /// What cutting yields.
 pub(super) struct Lexed {
     pub tokens: Vec<Token>,
@@ -115,6 +118,10 @@ pub(super) struct Lexer<'a> {
     pub open_texts: Vec<OpenText>,
     /// Opening delimiters without their closing ones, with their lines.
     pub openers: Vec<(u8, u32)>,
+    /// How many of the open texts have one line.
+    pub open_lines: usize,
+    /// How often the rest of a line was read again behind a `${` without end.
+    rewinds: usize,
     /// Whether a line in a text block that looks like a statement ends the block.
     pub distrust: bool,
     pub endless_block: bool,
@@ -135,6 +142,8 @@ impl<'a> Lexer<'a> {
             mends: Vec::new(),
             open_texts: Vec::new(),
             openers: Vec::new(),
+            open_lines: 0,
+            rewinds: 0,
             distrust,
             endless_block: false,
         }
@@ -165,19 +174,28 @@ impl<'a> Lexer<'a> {
 
     /// Passes a line break in code; a text of one line that is open here has no end.
     fn newline(&mut self) {
-        if self.distrust && self.open_texts.last().is_some_and(|open| open.quotes == 3) {
-            self.unfinished_interpolation();
+        if let Some((start, origin, interpolation)) = self.outermost_line_text() {
+            self.unfinished(start, origin, Some(interpolation));
             return;
         }
-        if let Some(open) = self.open_texts.iter().find(|open| open.quotes == 1) {
-            let (start, origin, interpolation) = (open.start, open.origin, open.interpolation);
-            self.unfinished(start, origin, Some(interpolation));
+        if self.distrust && self.rewinds < MOST_REWINDS && !self.open_texts.is_empty() {
+            self.rewinds += 1;
+            self.unfinished_interpolation();
             return;
         }
         self.at += 1;
         self.line += 1;
         self.fresh = true;
         self.indent = indentation(self.text.get(self.at..).unwrap_or(""));
+    }
+
+    /// The outermost text of one line that is open: its start, what came before it, its `${`.
+    pub fn outermost_line_text(&self) -> Option<(usize, Origin, usize)> {
+        if self.open_lines == 0 {
+            return None;
+        }
+        let open = self.open_texts.iter().find(|open| open.quotes == 1)?;
+        Some((open.start, open.origin, open.interpolation))
     }
 
     fn comment(&mut self) {
@@ -251,7 +269,7 @@ impl<'a> Lexer<'a> {
             Some(length) if length > 0 && rest.as_bytes().get(length) == Some(&b'`') => {
                 self.push(TokenKind::Word, start, start + length + 2);
             }
-            Some(0) | None | Some(_) => {
+            Some(_) | None => {
                 let span = Span::new(start, start + 1);
                 self.diagnostics.push(
                     Diagnostic::new(

@@ -62,6 +62,9 @@ pub(super) fn opens_block(text: &str, tokens: &[Token], index: usize) -> bool {
     if TEST_WORDS.contains(&first) && !is_key_mark(symbol_at(text, tokens, index + 2)) {
         return true;
     }
+    if symbol_at(text, tokens, index + 2) == "=" {
+        return true;
+    }
     second.is_some_and(|second| !matches!(second, "is" | "in")) && !matches!(first, "match" | "map")
 }
 
