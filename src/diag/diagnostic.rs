@@ -45,6 +45,9 @@ pub struct Edit {
     pub text: String,
 }
 
+/// How many names a finding carries: a plan of thousands of mistakes must not carry all names with each.
+const MOST_NAMES: usize = 200;
+
 impl Diagnostic {
     /// A finding with the code's own severity.
     #[must_use]
@@ -94,10 +97,10 @@ impl Diagnostic {
         self
     }
 
-    /// The names that exist.
+    /// The names that exist, as far as anybody reads on.
     #[must_use]
     pub fn available(mut self, names: impl IntoIterator<Item = impl ToString>) -> Self {
-        self.available = names.into_iter().map(|name| name.to_string()).collect();
+        self.available = names.into_iter().take(MOST_NAMES).map(|name| name.to_string()).collect();
         self
     }
 

@@ -112,10 +112,18 @@ impl Resolver<'_> {
         self.open.push(name.clone());
         let ty = self.resolve(&definition.definition);
         self.open.pop();
+        let ty = if ty.is_too_large() { self.too_large(name, definition) } else { ty };
         let used = !self.open.is_empty();
         let entry = NamedType { span: definition.name.span, ty: ty.clone(), used };
         self.named.types.entry(name.clone()).or_insert(entry);
         Some(ty)
+    }
+
+    fn too_large(&mut self, name: &Arc<str>, definition: &ast::TypeItem) -> Type {
+        let message = format!("the type `{name}` has more parts than can be checked");
+        let help = "types that name others twice double with each level; use `any` for the inner ones";
+        self.diagnostics.push(Diagnostic::new(&codes::text::TOO_DEEP, definition.name.span, message).help(help));
+        Type::Invalid
     }
 
     fn resolve(&mut self, annotation: &ast::TypeExpr) -> Type {

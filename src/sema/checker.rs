@@ -93,15 +93,17 @@ impl PlanChecker<'_> {
 
     /// An expression of any type.
     pub(super) fn value(&mut self, expression: &ast::Expr) -> Code {
+        let before = self.diagnostics.len();
         let code = self.expressions().check(expression);
-        self.note_reads(&code);
+        self.note_reads(before, &code);
         code
     }
 
     /// An expression of a type that its place wants.
     pub(super) fn value_of(&mut self, expression: &ast::Expr, ty: &Type, expectation: &Expectation) -> Code {
+        let before = self.diagnostics.len();
         let code = self.expressions().check_against(expression, ty, expectation);
-        self.note_reads(&code);
+        self.note_reads(before, &code);
         code
     }
 
@@ -109,7 +111,7 @@ impl PlanChecker<'_> {
     pub(super) fn condition(&mut self, expression: &ast::Expr) -> Code {
         let before = self.diagnostics.len();
         let code = self.expressions().check_condition(expression);
-        self.note_reads(&code);
+        self.note_reads(before, &code);
         if let (Some(Value::Bool(value)), true) = (code.constant(), before == self.diagnostics.len()) {
             let message = format!("this condition is always {value}");
             let diagnostic = Diagnostic::new(&codes::order::CONSTANT_CONDITION, expression.span, message);
@@ -122,7 +124,19 @@ impl PlanChecker<'_> {
         code
     }
 
-    fn note_reads(&mut self, code: &Code) {
+    /// Remembers what an expression reads, what its findings since `before` speak of included: a name that is read in
+    /// a wrong way is not unused.
+    fn note_reads(&mut self, before: usize, code: &Code) {
+        for found in self.diagnostics.get(before..).unwrap_or_default() {
+            let text = self.shared.source.slice(found.span);
+            let words = text.split(|character: char| !unicode_ident::is_xid_continue(character));
+            if let Some(word) = words.into_iter().find(|word| !word.is_empty()) {
+                self.read.insert(word.into());
+                if self.names.is_namespace(word) {
+                    self.used.insert(word.into());
+                }
+            }
+        }
         for read in &code.reads {
             self.read.insert(read.name.clone());
             if read.kind == ReadKind::Value {
@@ -269,7 +283,7 @@ impl PlanChecker<'_> {
 
     /// The type that readers of a name see: nothing is said of a name that means two things.
     pub(super) fn seen_type(&self, name: &str, ty: Type) -> Type {
-        if self.ambiguous.contains(name) { Type::Invalid } else { ty }
+        if self.ambiguous.contains(name) { Type::Invalid } else { ty.bounded() }
     }
 
     /// A value may not bear a namespace's name: `a.b(…)` would mean two things.

@@ -21,9 +21,11 @@ pub(super) fn unknown<'a>(
     candidates.dedup();
     let diagnostic = Diagnostic::new(code, span, format!("there is no {what} `{name}`"));
     let near = closest(name, candidates.iter().copied());
+    // Classes are the only names with a dot of their own.
+    let written = |near: &str| if code == &codes::names::UNKNOWN_ERROR_CLASS { near.to_owned() } else { quoted(near) };
     let diagnostic = match near {
         Some(near) => {
-            diagnostic.help(format!("did you mean `{near}`?")).fix(format!("write `{near}`"), span, quoted(near))
+            diagnostic.help(format!("did you mean `{near}`?")).fix(format!("write `{near}`"), span, written(near))
         }
         None if candidates.is_empty() => diagnostic,
         None => diagnostic.help(format!("there are {}", listed(&candidates))),

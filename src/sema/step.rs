@@ -184,12 +184,20 @@ impl PlanChecker<'_> {
 
     /// The type of an element of what `each` runs over.
     fn element_type(&mut self, list: &Code, span: Span) -> Type {
+        let elements = list.ty.members().iter().map(|member| match member {
+            Type::List(element) => Some((**element).clone()),
+            _ => None,
+        });
+        if let Some(elements) = elements.collect::<Option<Vec<_>>>() {
+            return Type::union(elements);
+        }
         match &list.ty {
-            Type::List(element) => (**element).clone(),
             Type::Any => Type::Any,
             Type::Invalid | Type::Never => Type::Invalid,
             other => {
-                let absent = other.admits_null() && matches!(other.without_null(), Type::List(_));
+                let present = other.without_null();
+                let lists = present.members().iter().all(|member| matches!(member, Type::List(_)));
+                let absent = other.is_optional() && lists;
                 let diagnostic = if absent {
                     Diagnostic::new(&codes::types::MAYBE_ABSENT, span, "this list may be absent")
                         .help("give a list for that case: `… ?? []`")

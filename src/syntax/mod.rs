@@ -20,6 +20,7 @@ use scan::Scan;
 
 pub use canonical::canonical;
 pub use decode::decode;
+pub use lower::is_reserved;
 pub use scan::{MAX_BLOCKS, MAX_EXPRESSION_DEPTH};
 
 /// A file's tree with what its text made to report.

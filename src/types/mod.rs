@@ -12,6 +12,7 @@ mod number;
 mod schema;
 mod shape;
 mod signature;
+mod size;
 mod union;
 
 use std::sync::Arc;

@@ -93,6 +93,10 @@ fn settle(mut members: IndexSet<Type>) -> Type {
         Type::Literal(literal) => !bases.contains(&(true, literal.base())),
         _ => true,
     });
+    // The empty list is a list of anything.
+    if members.iter().filter(|member| matches!(member, Type::List(_))).count() > 1 {
+        members.retain(|member| !matches!(member, Type::List(element) if **element == Type::Never));
+    }
     if members.len() > 1 {
         return Type::Union(members.into_iter().collect());
     }
@@ -113,6 +117,8 @@ mod tests {
         assert_eq!(Type::union([inner.clone(), Type::String]), Type::union([Type::Null, Type::String]));
         assert_eq!(Type::union([Type::Never, text("a"), text("a")]), text("a"));
         assert_eq!(Type::union([]), Type::Never);
+        assert_eq!(Type::union([Type::Never.list(), Type::Int.list()]), Type::Int.list());
+        assert_eq!(Type::union([Type::Never.list(), Type::Int]).members().len(), 2);
         assert_eq!(Type::union([inner, Type::Any]), Type::Any);
         assert_eq!(Type::union([Type::Any, Type::Invalid]), Type::Invalid);
     }

@@ -14,11 +14,11 @@ const GOOD: &str = "plan p() -> int {\n    reply 1\n}\n";
 
 /// The parts of a code's page that are executed.
 #[derive(Default)]
-struct Page {
-    bad: Option<Vec<u8>>,
+pub struct Page {
+    pub bad: Option<Vec<u8>>,
     good: Option<Vec<u8>>,
     /// Further files. Those above the bad plan are there for both; those between the plans win for the good one.
-    files: Vec<(String, Vec<u8>)>,
+    pub files: Vec<(String, Vec<u8>)>,
     /// How many of them stand above the bad plan.
     above_bad: usize,
 }
@@ -43,7 +43,7 @@ fn described(code: &Code) -> Option<Vec<u8>> {
 
 /// Reads a page: `Bad:`, `Good:` and ``File `name`:`` announce the fenced block that follows. In blocks `⟨U+202E⟩`
 /// stands for a character and `⟨byte FF⟩` for a byte that a page cannot show.
-fn parse(page: &str) -> Page {
+pub fn parse(page: &str) -> Page {
     let mut parsed = Page::default();
     let mut next = Next::Nothing;
     let mut lines = page.lines();

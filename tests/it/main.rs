@@ -2,9 +2,11 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says so by panicking")]
 
+mod adversarial;
 mod cel;
 mod check;
 mod expr;
+mod fixes;
 mod graph;
 mod mock;
 mod mutation;

@@ -218,7 +218,7 @@ pub(super) fn list_of(elements: Vec<Typed>, span: Span) -> Typed {
     let ty = combine::common(types).list();
     let constants: Option<Vec<Value>> = nodes.iter().map(|node| node.constant().cloned()).collect();
     let op = constants.map_or_else(|| Op::List(nodes), |values| Op::Constant(Value::from(values)));
-    Typed::new(op, ty, span)
+    Typed::new(op, ty.bounded(), span)
 }
 
 /// An object, or a map where the keys are not all text that is known; a constant one where all parts are.
@@ -244,7 +244,7 @@ pub(super) fn map_of(parts: Vec<((MapKey, Type), Typed)>, span: Span) -> Typed {
         Type::Map(Arc::new(MapType { key: Type::union(keys), value: combine::common(values) }))
     };
     let op = constant_map(&entries).map_or_else(|| Op::Map(entries), Op::Constant);
-    Typed::new(op, ty, span)
+    Typed::new(op, ty.bounded(), span)
 }
 
 fn constant_map(entries: &[(MapKey, Node)]) -> Option<Value> {

@@ -166,7 +166,8 @@ const RESERVED: [&str; 18] = [
 ];
 
 /// Whether the word is kept from steps and variables.
-pub(super) fn is_reserved(word: &str) -> bool {
+#[must_use]
+pub fn is_reserved(word: &str) -> bool {
     RESERVED.contains(&word)
 }
 

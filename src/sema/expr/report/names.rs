@@ -99,7 +99,7 @@ pub(in crate::sema::expr) fn call_in_expression(
 }
 
 fn free_name(tool: &str, taken: &[Arc<str>]) -> String {
-    let is_taken = |name: &str| taken.iter().any(|other| **other == *name);
+    let is_taken = |name: &str| crate::syntax::is_reserved(name) || taken.iter().any(|other| **other == *name);
     let mut name = tool.to_owned();
     let mut number = 2_u32;
     while is_taken(&name) {

@@ -1,0 +1,162 @@
+//! Fixes, applied: the finding is gone, and nothing new is found.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use planrun::diag::codes;
+use planrun::diag::{Diagnostic, Edit, Fix};
+use planrun::host::{Host, MemoryHost};
+use planrun::sema::{self, Files, Tools};
+use planrun::source::SourceFile;
+use planrun::tools::{Catalog, Permissions};
+
+use crate::check::parse;
+
+/// Mistakes with fixes, beyond those of the pages.
+const PLANS: &[&str] = &[
+    // A use of several names, one of them idle, then all of them.
+    "use hr, email\n\ntool hr.find(id: string) -> { name: string } read\ntool email.send(to: string) -> string\n\n\
+     plan p() {\n    step s = hr.find(id: \"1\")\n    reply s.name\n}\n",
+    "use email, hr\n\ntool hr.find(id: string) -> { name: string } read\ntool email.send(to: string) -> string\n\n\
+     plan p() {\n    step s = hr.find(id: \"1\")\n    reply s.name\n}\n",
+    "/// Both.\nuse sys, hr\n\ntool hr.find(id: string) -> string\n\nplan p() -> int {\n    reply 1\n}\n",
+    // Items and statements with their doc comments.
+    "/// How high.\ntype Level = 1 | 2\n\n/// The plan.\nplan p() -> int {\n    reply 1\n}\n",
+    "plan p() -> int {\n    /// Nobody wants it.\n    let a = 1\n    reply 2\n}\n",
+    "plan p() -> int { let a = 1 reply 2 }\n",
+    // Statements that come too late: a read, a value, one that reads what is between, one under the reader's own block.
+    "use sys\n\nplan p() -> string {\n    let a = \"${b}\"\n    /// The id.\n    step b = sys.uuid()\n    reply a\n}\n",
+    "use sys\n\nplan p() -> string {\n    let a = \"${b}\"\n    let c = \"c\"\n    let b = \"b${c}\"\n    reply a\n}\n",
+    "plan p(n: int) -> int {\n    if n > 1 {\n        reply m when n > 2\n    }\n    let m = n + 1\n    reply m\n}\n",
+    "use kit\n\ntool kit.do(x: string) -> string\n\nplan p() -> string {\n    step a = kit.do(x: b)\n    step b = kit.do(x: \"\")\n    reply a\n}\n",
+    "use kit\n\ntool kit.do(x: string) -> string read\n\nplan p() -> string {\n    step a = kit.do(x: b)\n        timeout 3s\n    step b = kit.do(x: \"\")\n        timeout 4s\n    reply a\n}\n",
+    // Clauses that cannot stand there, on lines of their own and not.
+    "use kit\n\ntool kit.do(x: string) -> string\n\nplan p() -> string {\n    step a = kit.do(x: \"1\") cache 5m timeout 3s\n    reply a\n}\n",
+    "use kit\n\ntool kit.do(x: string) -> string\n\nplan p() -> string {\n    step a = kit.do(x: \"1\")\n        when true\n        timeout 3s\n    reply a\n}\n",
+    "plan p() {\n    step w = wait 5m retry { attempts: 3 }\n    reply w\n}\n",
+    // A `use` that is missing, over a doc comment.
+    "/// Gives a new id.\nplan p() -> string {\n    step a = sys.uuid()\n    reply a\n}\n",
+    "//! A file.\n\nuse kit\n\ntool kit.do(x: string) -> string read\n\nplan p() -> string {\n    step b = kit.do(x: \"\")\n    step a = sys.uuid()\n    reply a + b\n}\n",
+    // Loops without an end.
+    "use kit\n\ntool kit.do(x: int) -> string read\n\nplan p(xs: int[]) {\n    step a = each x in (xs + [1]) parallel 2 {\n        step s = kit.do(x: x)\n        yield s\n    }\n    reply a\n}\n",
+    "use kit\n\ntool kit.do(x: int) -> string read\n\nplan p() {\n    step a = repeat x = 1 {\n        step s = kit.do(x: x)\n        yield s\n        next x + 1\n    }\n    reply a\n}\n",
+    // Names that need back quotes, and Chinese ones.
+    "use 文件\n\ntool 文件.`读-取`(路径: string) -> { 内容: string } read\n\nplan 读(路径: string) -> string {\n    step 结果 = 文件.`读-去`(路径: 路径)\n    reply 结果.内容\n}\n",
+    "use files\n\ntool files.read(`max-bytes`: int) -> string read\n\nplan p() -> string {\n    step a = files.read(5)\n    reply a\n}\n",
+    // Lists that may be absent, calls inside of expressions, numbers as text.
+    "use kit\n\ntool kit.do(x: string) -> string read\n\nplan p(xs?: string[]) {\n    step a = each x in xs max 3 {\n        step s = kit.do(x: x)\n        yield s\n    }\n    reply a\n}\n",
+    "use kit\n\ntool kit.do(x: string) -> string read\n\nplan p(n: int) -> string {\n    if n > 1 {\n        reply kit.do(x: string(n))\n    }\n    step a = kit.do(x: n)\n    reply a\n}\n",
+];
+
+#[test]
+fn a_safe_fix_removes_its_finding_and_brings_no_other() {
+    let mut faults = Vec::new();
+    let mut applied = BTreeMap::new();
+    for case in cases() {
+        let before = case.check(&case.text);
+        for found in before.iter().filter(|found| found.fix.is_some()) {
+            let fix = found.fix.as_ref().unwrap();
+            *applied.entry((fix.safe, found.code.name)).or_insert(0) += 1;
+            let text = apply(&case.text, fix);
+            let after = case.check(&text);
+            let mut left = names(&before);
+            let own = left.iter().position(|name| *name == name_of(found)).unwrap();
+            left.remove(own);
+            // Without the damage more is seen, and what is absent may be absent one step further on.
+            let revealed = |name: &String| {
+                let shown = after.iter().find(|other| name_of(other) == *name);
+                shown.is_some_and(|other| !other.is_error() && codes::GROUPS[0].1.contains(&found.code))
+                    || name.starts_with("maybe-absent") && found.code.name == "maybe-absent"
+            };
+            let gone = names(&after).iter().filter(|name| **name == name_of(found)).count()
+                < names(&before).iter().filter(|name| **name == name_of(found)).count();
+            let broken = after.iter().any(|found| codes::GROUPS[0].1.contains(&found.code));
+            let new =
+                names(&after).into_iter().filter(|name| !left.contains(name) && !revealed(name)).collect::<Vec<_>>();
+            if !gone || (fix.safe && !new.is_empty()) || (broken && !new.is_empty()) {
+                faults.push(format!(
+                    "{}: {}\ngave\n{text}\nwith {new:#?}\nfrom\n{}",
+                    name_of(found),
+                    fix.title,
+                    case.text
+                ));
+            }
+        }
+    }
+    for ((safe, code), count) in &applied {
+        println!("{code}: {count} {} fixes applied", if *safe { "safe" } else { "unsafe" });
+    }
+    assert!(faults.is_empty(), "{} faults\n{}", faults.len(), faults.join("\n"));
+    assert!(applied.len() > 25, "only {} codes have fixes", applied.len());
+}
+
+#[test]
+fn fixes_come_to_an_end() {
+    for case in cases() {
+        let mut text = case.text.clone();
+        for _ in 0..20 {
+            let found = case.check(&text);
+            let Some(fix) = found.iter().filter_map(|found| found.fix.as_ref()).find(|fix| fix.safe) else { break };
+            text = apply(&text, fix);
+        }
+        let left = case.check(&text);
+        let fixable = left.iter().filter(|found| found.fix.as_ref().is_some_and(|fix| fix.safe)).collect::<Vec<_>>();
+        assert!(fixable.is_empty(), "still {fixable:#?} in\n{text}\nfrom\n{}", case.text);
+    }
+}
+
+/// A plan with its files.
+struct Case {
+    text: String,
+    files: BTreeMap<String, String>,
+}
+
+fn cases() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for code in codes::all() {
+        let page = parse(code.page);
+        let Some(Ok(text)) = page.bad.map(String::from_utf8) else { continue };
+        let text_of =
+            |(name, content): (String, Vec<u8>)| Some((format!("./{name}"), String::from_utf8(content).ok()?));
+        cases.push(Case { text, files: page.files.into_iter().filter_map(text_of).collect() });
+    }
+    cases.extend(PLANS.iter().map(|text| Case { text: (*text).to_owned(), files: BTreeMap::new() }));
+    cases
+}
+
+impl Case {
+    fn check(&self, text: &str) -> Vec<Diagnostic> {
+        let host: Arc<dyn Host> = Arc::new(MemoryHost::new(1));
+        let catalog = Catalog::new(host, PathBuf::from("/"), &Arc::new(Permissions::none()));
+        let tools: Tools = catalog.signatures().cloned().collect();
+        sema::check_file(&SourceFile::new("example.plan", text), &tools, self).diagnostics
+    }
+}
+
+impl Files for Case {
+    fn read(&self, _: &str, path: &str) -> Result<SourceFile, String> {
+        let text = self.files.get(path).ok_or_else(|| format!("there is no `{path}`"))?;
+        Ok(SourceFile::new(path, text.as_str()))
+    }
+}
+
+/// The text with the edits made, the last one first.
+fn apply(text: &str, fix: &Fix) -> String {
+    let mut edits: Vec<&Edit> = fix.edits.iter().collect();
+    edits.sort_by_key(|edit| (edit.span.start, edit.span.end));
+    assert!(edits.is_sorted_by(|one, other| one.span.end <= other.span.start), "edits overlap: {edits:?}");
+    let mut text = text.to_owned();
+    for edit in edits.iter().rev() {
+        text.replace_range(edit.span.range(), &edit.text);
+    }
+    text
+}
+
+fn names(found: &[Diagnostic]) -> Vec<String> {
+    found.iter().map(name_of).collect()
+}
+
+fn name_of(found: &Diagnostic) -> String {
+    format!("{}: {}", found.code.name, found.message)
+}
