@@ -112,7 +112,7 @@ impl Bench {
         // The runtime that `planrun run` has. The hand-written scheduler gets the same; with threads it is slower.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| error.to_string())?;
-        let host: Arc<dyn Host> = Arc::new(RealHost::default());
+        let host: Arc<dyn Host> = Arc::new(RealHost);
         let catalog = Catalog::new(host.clone(), ".".into(), &Arc::new(Permissions::none()));
         let tools = catalog.signatures().cloned().collect();
         Ok(Self { runtime, tools, catalog: Arc::new(catalog), host })

@@ -221,7 +221,15 @@ impl<'a> Dispatcher<'a> {
             None => Arc::new(self.context.tools.with_permissions(&permissions)),
         };
         let policy = Effective::new(&plan.policy, &self.context.defaults);
-        self.scopes.push(Scope { program: program.clone(), policy, tools, permissions, outer, in_use: 0, called: BTreeMap::new() });
+        self.scopes.push(Scope {
+            program: program.clone(),
+            policy,
+            tools,
+            permissions,
+            outer,
+            in_use: 0,
+            called: BTreeMap::new(),
+        });
         match refused {
             Some(error) => Err(StepError::new(ErrorClass::Denied(Denied::Policy), error.to_string(), &"".into())),
             None => Ok(self.scopes.len() - 1),

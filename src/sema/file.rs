@@ -87,13 +87,13 @@ impl Session<'_> {
                 continue;
             }
             seen.insert(plan.name.text.clone(), plan.name.span);
-            let checked = check_plan(item, plan, &shared, &mut types, &mut diagnostics, &mut used);
+            let checked = check_plan(item, plan, &shared, &mut types, &mut diagnostics, &mut called);
             plans.push(Arc::new(checked));
         }
-        super::test_item::check(file, &plans, &shared, &mut used, &mut diagnostics);
+        super::test_item::check(file, &plans, &shared, &mut called, &mut diagnostics);
         if whole {
             // What could not be read may well have used them.
-            unused_items(&uses, &used, &types, file, &mut diagnostics);
+            unused_items(&uses, &called, &types, file, &mut diagnostics);
         }
         self.stack.pop();
         tidy_removals(source, diagnostics.get_mut(read..).unwrap_or_default());

@@ -307,7 +307,9 @@ impl Node {
         match self.kind {
             NodeKind::Ensure { .. } => true,
             NodeKind::Fail(_) | NodeKind::Reply(_) | NodeKind::Yield(_) => !self.guard.is_empty(),
-            NodeKind::Condition(_) | NodeKind::Let(_) | NodeKind::Step(_) | NodeKind::Next(_) | NodeKind::NotYet(_) => false,
+            NodeKind::Condition(_) | NodeKind::Let(_) | NodeKind::Step(_) | NodeKind::Next(_) | NodeKind::NotYet(_) => {
+                false
+            }
         }
     }
 

@@ -36,7 +36,13 @@ pub fn system_tools(host: &Arc<dyn Host>) -> Vec<(Signature, Arc<dyn Transport>)
             Kind::Echo,
             Signature {
                 gives_back: Some("value".into()),
-                ..signature("echo", "Gives back its value.", Effect::Pure, vec![given("value", Type::Any, true)], Type::Any)
+                ..signature(
+                    "echo",
+                    "Gives back its value.",
+                    Effect::Pure,
+                    vec![given("value", Type::Any, true)],
+                    Type::Any,
+                )
             },
         ),
         tool(

@@ -91,7 +91,8 @@ impl Tally {
     }
 
     fn reasons(&self) -> String {
-        self.skipped.iter().map(|(reason, count)| format!(", {count} skipped ({reason})")).collect()
+        let reasons = self.skipped.iter().map(|(reason, count)| format!(", {count} skipped ({reason})"));
+        reasons.collect::<Vec<_>>().concat()
     }
 }
 

@@ -1,6 +1,7 @@
 //! The graph: which statement waits for which and why, that it stays linear, and its drawings.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use planrun::engine::{self, Context, Defaults, Program, Silence};
@@ -215,7 +216,7 @@ fn a_chain_of_100_000_steps_runs_and_is_freed() {
     let state = on_a_usual_stack(|| {
         let mut text = "use sys\nplan p() {\nstep s0 = sys.nothing()\n".to_owned();
         for step in 1..100_000 {
-            text += &format!("step s{step} = sys.nothing() after s{}\n", step - 1);
+            writeln!(text, "step s{step} = sys.nothing() after s{}", step - 1).unwrap();
         }
         run(&(text + "reply 1\n}\n"))
     });
@@ -227,7 +228,7 @@ fn a_chain_of_10_000_values_and_a_failure_at_its_head_settle() {
     let text = |first: &str| {
         let mut text = format!("use sys\nplan p() {{\nstep s0 = {first}\n");
         for step in 1..10_000 {
-            text += &format!("step s{step} = sys.echo(value: s{})\n", step - 1);
+            writeln!(text, "step s{step} = sys.echo(value: s{})", step - 1).unwrap();
         }
         text + "reply s9999\n}\n"
     };

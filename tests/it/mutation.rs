@@ -131,7 +131,7 @@ fn words(text: &str) -> impl Iterator<Item = std::ops::Range<usize>> {
     let starts = code(text).filter(|(at, c)| {
         let before = text[..*at].chars().next_back().unwrap_or(' ');
         let line = text[..*at].rfind('\n').map_or(0, |newline| newline + 1);
-        c.is_alphabetic() && before.is_whitespace() && text[line..*at].matches('"').count() % 2 == 0
+        c.is_alphabetic() && before.is_whitespace() && text[line..*at].matches('"').count().is_multiple_of(2)
     });
     starts.map(|(at, _)| {
         let length = text[at..].find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(text.len() - at);

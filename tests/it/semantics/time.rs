@@ -90,7 +90,10 @@ async fn r4_1_an_arm_catches_the_end_of_within_and_one_at_work_ends_with_it() {
     let world = World::new().tool("a.read", [state(false)]);
     let ran = world.run(&plan("step r = a.read() until r.done every 1s within 3s recover validation.until => { done: false } reply r.done")).await;
     assert_eq!((ran.reply(), ran.took), (json!(false), 3000));
-    let world = World::new().tool("a.write", [Fail("tool.no", planrun::tools::Sent::Answered)]).tool("a.read", [after(900, state(true))]);
-    let ran = world.run(&plan("step w = a.write() within 100ms recover tool.no => do { step r = a.read() yield 1 }")).await;
+    let world = World::new()
+        .tool("a.write", [Fail("tool.no", planrun::tools::Sent::Answered)])
+        .tool("a.read", [after(900, state(true))]);
+    let ran =
+        world.run(&plan("step w = a.write() within 100ms recover tool.no => do { step r = a.read() yield 1 }")).await;
     assert_eq!((ran.class().as_str(), ran.took), ("transient.timeout", 100));
 }
