@@ -77,7 +77,7 @@ impl Session<'_> {
         let tools = self.tools.clone().with_signatures(file, &mut types, &mut diagnostics);
         let uses = self.uses(source, file, &tools, &mut diagnostics);
         let shared = Shared { source, tools: &tools, namespaces: &uses.namespaces, first_use: uses.first, damage };
-        let mut used = BTreeSet::new();
+        let mut called = BTreeSet::new();
         let mut plans: Vec<Arc<Plan>> = Vec::new();
         let mut seen: BTreeMap<Arc<str>, Span> = BTreeMap::new();
         for item in &file.items {
