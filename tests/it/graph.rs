@@ -1,7 +1,7 @@
 //! The graph: which statement waits for which and why, that it stays linear, and its drawings.
 
-use std::fmt::Write as _;
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use planrun::engine::{self, Context, Defaults, Program, Silence};
