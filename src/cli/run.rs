@@ -59,6 +59,8 @@ async fn execute(
     };
     let cancel = CancellationToken::new();
     tokio::spawn(stop_on_interrupt(cancel.clone()));
+    // It listens from its first turn on, and the run may be told of before the next one.
+    tokio::task::yield_now().await;
     let mut observer = Listener::new(arguments.format, terminal);
     let run_id = arguments.run_id.clone().unwrap_or_else(|| new_run_id(workspace));
     let context = Context {

@@ -31,7 +31,8 @@ pub(super) struct Leaf {
     execution: u32,
     /// Of the current series of retries; a poll begins a new one.
     attempt: u32,
-    cancel: CancellationToken,
+    /// Stops the attempt in flight.
+    cancel: Option<CancellationToken>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -70,7 +71,7 @@ impl Dispatcher<'_> {
             self.emit(EventKind::StepQueued { path: &path });
             return;
         }
-        if let Err(error) = self.mark_started(at) {
+        if let Err(error) = self.mark_started(program, at) {
             self.give_slot(self.frames[at.0].scope);
             return self.expression_failed(program, at, &error);
         }
@@ -92,7 +93,7 @@ impl Dispatcher<'_> {
             arguments,
             execution: 0,
             attempt: 0,
-            cancel: self.spare_token.take().unwrap_or_default(),
+            cancel: None,
         };
         self.attempt(program, at, step, &signature, leaf);
     }
@@ -128,26 +129,27 @@ impl Dispatcher<'_> {
         } else {
             idempotency_key(&self.context.run_id, &path, leaf.execution).into()
         };
+        let cancel = self.spare_token.take().unwrap_or_default();
         let request = Request {
             signature: signature.clone(),
             arguments: leaf.arguments.clone(),
             idempotency_key: key,
-            cancel: leaf.cancel.clone(),
+            cancel: cancel.clone(),
         };
-        let Some(transport) = called.transport else {
+        let Some(transport) = &called.transport else {
             let message = format!("nothing tells where `{}` is; name its app file in `planrun.yaml`", called.path);
             let error = CallError { class: ErrorClass::Internal, message, sent: Sent::No, retry_after: None };
             return self.attempt_ended(program, at, step, signature, leaf, Err(error));
         };
         match transport.call(request) {
             Reply::Now(outcome) => {
-                self.spare_token = Some(leaf.cancel.clone());
+                self.spare_token = Some(cancel);
                 self.attempt_ended(program, at, step, signature, leaf, outcome);
             }
             Reply::Later(answer) => {
                 let limit = self.timeout(at.0, step);
-                self.spawn(at, leaf.number, leaf.cancel.clone(), limit, answer);
-                self.leaves.insert(at, leaf);
+                self.spawn(at, leaf.number, cancel.clone(), limit, answer);
+                self.leaves.insert(at, Leaf { cancel: Some(cancel), ..leaf });
             }
         }
     }
@@ -164,6 +166,7 @@ impl Dispatcher<'_> {
         tokio::spawn(async move {
             let mut answer = answer;
             let outcome = tokio::select! {
+                biased;
                 outcome = &mut answer => outcome,
                 () = tokio::time::sleep(limit) => {
                     cancel.cancel();
@@ -270,7 +273,7 @@ impl Dispatcher<'_> {
     fn wait(&mut self, at: NodeRef, mut leaf: Leaf, wait: Duration, error: Option<&StepError>) {
         leaf.number = self.number();
         leaf.phase = Phase::Waiting;
-        leaf.cancel = CancellationToken::new();
+        leaf.cancel = None;
         self.frames[at.0].node(at.1).state = StepState::Waiting;
         let program = self.program(at.0);
         let path = self.path(&program, at);
@@ -300,7 +303,9 @@ impl Dispatcher<'_> {
     pub(super) fn drop_leaf(&mut self, at: NodeRef) {
         self.queued.remove(&at);
         if let Some(leaf) = self.leaves.remove(&at) {
-            leaf.cancel.cancel();
+            if let Some(cancel) = &leaf.cancel {
+                cancel.cancel();
+            }
             if leaf.in_flight() {
                 self.give_slot(self.frames[at.0].scope);
             }

@@ -77,7 +77,7 @@ pub(super) struct Scope {
     /// The tools, reaching what this plan may reach.
     pub tools: Arc<Catalog>,
     /// Those that have been called, by the address of the signature that the plan holds.
-    pub called: BTreeMap<usize, Called>,
+    pub called: BTreeMap<usize, Arc<Called>>,
     pub permissions: Arc<Permissions>,
     /// The plan instance that called it.
     pub outer: Option<usize>,
@@ -86,10 +86,9 @@ pub(super) struct Scope {
 }
 
 /// A tool that a plan instance has called.
-#[derive(Clone)]
 pub(super) struct Called {
     /// Its dotted name.
-    pub path: Arc<str>,
+    pub path: String,
     /// `None` where nothing tells where it is.
     pub transport: Option<Arc<dyn Transport>>,
 }
@@ -378,12 +377,12 @@ impl<'a> Dispatcher<'a> {
     }
 
     /// The tool behind a signature, looked up once for each plan instance.
-    pub(super) fn called(&mut self, scope: usize, signature: &Arc<Signature>) -> Called {
+    pub(super) fn called(&mut self, scope: usize, signature: &Arc<Signature>) -> Arc<Called> {
         let scope = &mut self.scopes[scope];
         // The plan holds the signature as long as the scope lives, so no other one gets its address.
         let called = scope.called.entry(Arc::as_ptr(signature).addr()).or_insert_with(|| {
             let found = scope.tools.tool(&signature.namespace, &signature.name);
-            Called { path: signature.path().into(), transport: found.map(|tool| tool.transport.clone()) }
+            Arc::new(Called { path: signature.path(), transport: found.map(|tool| tool.transport.clone()) })
         });
         called.clone()
     }

@@ -127,7 +127,7 @@ impl Dispatcher<'_> {
         if matches!(&step.kind, StepKind::Call(Call { target: Target::Tool(_), .. })) {
             return self.start_call(program, at);
         }
-        if let Err(error) = self.mark_started(at) {
+        if let Err(error) = self.mark_started(program, at) {
             return self.expression_failed(program, at, &error);
         }
         match &step.kind {
@@ -161,7 +161,7 @@ impl Dispatcher<'_> {
     }
 
     /// Notes the start of a step, and sets the timer of its `within`.
-    pub(super) fn mark_started(&mut self, at: NodeRef) -> Result<(), EvalError> {
+    pub(super) fn mark_started(&mut self, program: &Program, at: NodeRef) -> Result<(), EvalError> {
         let now = self.elapsed();
         self.frames[at.0].node(at.1).state = StepState::Running;
         let record = self.record(at.0, at.1);
@@ -169,8 +169,7 @@ impl Dispatcher<'_> {
             return Ok(());
         }
         record.started = Some(now);
-        let program = self.program(at.0);
-        let Some(step) = self.node(&program, at).step() else { return Ok(()) };
+        let Some(step) = self.node(program, at).step() else { return Ok(()) };
         if let Some(within) = &step.within
             && let Value::Duration(nanos) = self.evaluate(at.0, within)?
         {
@@ -189,7 +188,7 @@ impl Dispatcher<'_> {
             | StepKind::NotYet(_) => "".into(),
         };
         self.compounds.insert(at, Compound::Body);
-        let path = self.path(&program, at);
+        let path = self.path(program, at);
         self.emit(super::event::EventKind::StepRunning { path: &path, tool: &tool, attempt: 1 });
         Ok(())
     }
