@@ -112,7 +112,10 @@ impl Session<'_> {
     ) -> Uses {
         let mut uses = Uses { namespaces: BTreeMap::new(), spans: BTreeMap::new(), first: Span::at(0) };
         let first = file.items.iter().find(|item| !matches!(item.kind, ast::ItemKind::Error));
-        uses.first = Span::at(first.map_or(0, |item| item.span.start as usize));
+        // The comment that documents the first item stays with it.
+        let doc = file.comments.iter().find(|comment| comment.kind == ast::CommentKind::Doc);
+        let starts = first.map(|item| item.span.start).into_iter().chain(doc.map(|comment| comment.span.start));
+        uses.first = Span::at(starts.min().unwrap_or(0) as usize);
         for item in &file.items {
             let ast::ItemKind::Use(written) = &item.kind else { continue };
             match written {
