@@ -156,6 +156,7 @@ impl Files for Disk<'_> {
         let joined = normal(&folder.join(path));
         match self.host.read_file(&joined) {
             Ok(text) => Ok(SourceFile::new(joined.to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/"), text)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(format!("there is no file `{path}`")),
             Err(error) => Err(format!("`{path}` cannot be read: {error}")),
         }
     }

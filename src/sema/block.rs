@@ -153,12 +153,7 @@ impl PlanChecker<'_> {
             self.push(span, NodeKind::Reply(code));
         } else {
             self.value(&guarded.value);
-            let help = match kind {
-                BlockKind::Listener => "a listener cannot reply; set a task, and reply where the plan ends",
-                BlockKind::Plan | BlockKind::Do | BlockKind::Each | BlockKind::Repeat => {
-                    "inside a block `yield` gives the value of the step"
-                }
-            };
+            let help = "inside a block `yield` gives the value of the step; a listener sets a task";
             self.misplaced(span, "`reply` ends the whole plan and stands outside blocks", help);
         }
         self.unguard(mark);
@@ -194,7 +189,11 @@ impl PlanChecker<'_> {
         self.unguard(mark);
     }
 
+    /// Where the text shows it already, the parser has said so.
     fn misplaced(&mut self, span: Span, message: &str, help: &str) {
+        if self.shared.damage.iter().any(|damage| damage.start == span.start) {
+            return;
+        }
         self.diagnostics.push(Diagnostic::new(&codes::text::MISPLACED_STATEMENT, span, message).help(help));
     }
 

@@ -7,7 +7,7 @@ use super::annotation::{NamedTypes, is_optional};
 use super::block::ends;
 use super::checker::{BlockKind, PlanChecker, Shared};
 use super::expr::Expectation;
-use super::finding::{duplicate_name, unknown};
+use super::finding::{duplicate_name, quoted, unknown};
 use super::names::Names;
 use super::plan::{Plan, PlanParameter, Policy};
 use super::remedy::tidy_removals;
@@ -75,7 +75,7 @@ impl Session<'_> {
         self.stack.push(source.name().to_owned());
         let mut types = NamedTypes::of_file(file, &mut diagnostics);
         let tools = self.tools.clone().with_signatures(file, &mut types, &mut diagnostics);
-        let uses = self.uses(source, file, &tools, &mut diagnostics);
+        let uses = self.uses(source, file, &damage, &tools, &mut diagnostics);
         let shared = Shared { source, tools: &tools, namespaces: &uses.namespaces, first_use: uses.first, damage };
         let mut called = BTreeSet::new();
         let mut plans: Vec<Arc<Plan>> = Vec::new();
@@ -106,12 +106,16 @@ impl Session<'_> {
         &mut self,
         source: &SourceFile,
         file: &ast::File,
+        damage: &[Span],
         tools: &Tools,
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Uses {
         let mut uses = Uses { namespaces: BTreeMap::new(), spans: BTreeMap::new(), first: Span::at(0) };
         let first = file.items.iter().find(|item| !matches!(item.kind, ast::ItemKind::Error));
-        uses.first = Span::at(first.map_or(0, |item| item.span.start as usize));
+        // The comment that documents the first item stays with it.
+        let doc = file.comments.iter().find(|comment| comment.kind == ast::CommentKind::Doc);
+        let starts = first.map(|item| item.span.start).into_iter().chain(doc.map(|comment| comment.span.start));
+        uses.first = Span::at(starts.min().unwrap_or(0) as usize);
         for item in &file.items {
             let ast::ItemKind::Use(written) = &item.kind else { continue };
             match written {
@@ -121,12 +125,11 @@ impl Session<'_> {
                         let namespace = if tools.has_namespace(&written.name.text) {
                             Namespace::Tools(written.name.text.clone())
                         } else {
-                            let code = &codes::names::UNRESOLVED_USE;
-                            let known = tools.namespaces();
-                            let finding = unknown(code, "namespace", &written.name.text, written.name.span, known);
-                            let no_help = finding.help.is_none();
-                            let help = "name its app file in `planrun.yaml`, or declare its tools with `tool` items";
-                            diagnostics.push(if no_help { finding.help(help) } else { finding });
+                            // A damaged `tool` item of the namespace has been reported.
+                            let declaration = format!("tool {}.", quoted(&written.name.text));
+                            if damage.is_empty() || !source.text().contains(&declaration) {
+                                diagnostics.push(no_namespace(&written.name, tools));
+                            }
                             Namespace::Unresolved
                         };
                         uses.add(alias, namespace, diagnostics);
@@ -404,6 +407,16 @@ impl PlanChecker<'_> {
             .label(Span::at(end), "this end is reached without a reply")
             .help("end the plan with `reply …`, or end the other paths with `fail`");
         self.diagnostics.push(diagnostic);
+    }
+}
+
+/// A `use` of a namespace that nothing declares.
+fn no_namespace(name: &ast::Name, tools: &Tools) -> Diagnostic {
+    let finding = unknown(&codes::names::UNRESOLVED_USE, "namespace", &name.text, name.span, tools.namespaces());
+    let help = "name its app file in `planrun.yaml`, or declare its tools with `tool` items";
+    match finding.fix {
+        Some(_) => finding,
+        None => finding.help(help),
     }
 }
 

@@ -177,7 +177,11 @@ impl PlanChecker<'_> {
         } else if let Some(statuses) = self.tasks.get(name) {
             statuses.iter().map(|status| &**status).chain(["settled"]).collect()
         } else {
+            let before = self.diagnostics.len();
             self.event_subject(name, subject.span);
+            if self.diagnostics.len() > before {
+                return;
+            }
             StepState::ALL.iter().map(|state| state.name()).chain(["settled"]).collect()
         };
         if !known.contains(&&*state.text) {

@@ -93,7 +93,7 @@ fn one_name_for_everything() {
     assert_eq!(count(&found, "duplicate-name"), 4999);
     let tools = "tool kit.do(x: any) -> string\n".repeat(3000);
     let found = check(format!("use kit\n\n{tools}\nplan p() {{\n    step s = kit.do(x: 1)\n    reply s\n}}\n"));
-    assert_eq!(errors(&found), ["duplicate-name"; 2999]);
+    assert_eq!(errors(&found), vec!["duplicate-name"; 2999]);
     let plans = "plan p() -> int {\n    reply 1\n}\n".repeat(1000);
     assert_eq!(errors(&check(plans)), ["duplicate-name"; 999]);
     let types = "type T = int\n".repeat(1000);
@@ -111,7 +111,7 @@ fn one_name_for_everything() {
 #[test]
 fn unions_and_matches_of_thousands() {
     let members = (0..3000).map(|number| format!("\"m{number}\"")).collect::<Vec<_>>();
-    let arms = members.iter().map(|member| format!("        {member} => 1,\n")).collect::<String>();
+    let arms = members.iter().map(|member| format!("        {member} => 1,\n")).collect::<Vec<_>>().concat();
     let ty = members.join(" | ");
     let text =
         format!("type T = {ty}\n\nplan p(t: T) -> int {{\n    let n = match t {{\n{arms}    }}\n    reply n\n}}\n");
@@ -176,7 +176,7 @@ fn conditions_over_conditions() {
 #[test]
 fn blocks_as_deep_as_the_language_lets() {
     for depth in [10, 50, 100, 1000, 20_000] {
-        let open = (0..depth).map(|number| format!("step s{number} = do {{ ")).collect::<String>();
+        let open = (0..depth).map(|number| format!("step s{number} = do {{ ")).collect::<Vec<_>>().concat();
         let close = (0..depth).map(|_| " yield 1 }").collect::<String>();
         let found = check(format!("plan p() {{ {open}{close} }}\n"));
         assert!(errors(&found).iter().all(|code| *code == "too-deep"), "{depth}: {:?}", errors(&found));

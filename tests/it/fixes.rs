@@ -106,6 +106,36 @@ fn fixes_come_to_an_end() {
     }
 }
 
+#[test]
+fn a_new_use_leaves_doc_comments_where_they_are() {
+    let text = "//! Head.\n\n/// Gives a new id.\nplan p() -> string {\n    step a = sys.uuid()\n    reply a\n}\n";
+    let case = Case { text: text.to_owned(), files: BTreeMap::new() };
+    let found = case.check(text);
+    let fixed = apply(text, found[0].fix.as_ref().unwrap());
+    assert_eq!(fixed, text.replace("/// Gives", "use sys\n/// Gives"));
+}
+
+#[test]
+fn a_statement_moves_with_its_comment_and_an_effect_only_when_asked() {
+    let head = "use kit\n\ntool kit.look(x: string) -> string read\ntool kit.act(x: string) -> string\n\n";
+    let text = |tool: &str| {
+        format!(
+            "{head}plan p() -> string {{\n    let a = b + \"!\"\n    /// Why.\n    step b = kit.{tool}(x: \"\")\n        timeout 3s\n    reply a\n}}\n"
+        )
+    };
+    for (tool, safe) in [("look", true), ("act", false)] {
+        let case = Case { text: text(tool), files: BTreeMap::new() };
+        let found = case.check(&case.text);
+        let fix = found[0].fix.as_ref().unwrap();
+        assert_eq!(fix.safe, safe);
+        let wanted = format!(
+            "{head}plan p() -> string {{\n    /// Why.\n    step b = kit.{tool}(x: \"\")\n        timeout 3s\n    let a = b + \"!\"\n    reply a\n}}\n"
+        );
+        assert_eq!(apply(&case.text, fix), wanted);
+        assert!(!case.check(&wanted).iter().any(Diagnostic::is_error));
+    }
+}
+
 /// A plan with its files.
 struct Case {
     text: String,
