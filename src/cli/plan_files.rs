@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use ignore::WalkBuilder;
 
 use super::Failure;
-use crate::diag::render::FileReport;
+use crate::diag::render::{FileReport, Problem};
 use crate::diag::{Diagnostic, closest, codes};
 use crate::source::{MAX_FILE_BYTES, SourceFile, Span};
 
@@ -29,8 +29,8 @@ pub enum PlanFile {
 pub struct PlanFiles {
     /// In path order, each once.
     pub files: Vec<PlanFile>,
-    /// Folders that could not be read, a sentence each.
-    pub problems: Vec<String>,
+    /// Folders that could not be read.
+    pub problems: Vec<Problem>,
 }
 
 /// A plan's text, or what is wrong with its bytes.
@@ -65,14 +65,17 @@ pub fn find(paths: &[PathBuf]) -> Result<PlanFiles, Failure> {
 /// Reads one plan. Bytes that are no plan text are a finding, not a failure.
 ///
 /// # Errors
-/// One sentence when it cannot be read.
-pub fn load(file: &PlanFile) -> Result<Loaded, String> {
+/// When it cannot be read.
+pub fn load(file: &PlanFile) -> Result<Loaded, Problem> {
     let name = file.name();
     let bytes = match file {
         PlanFile::Stdin => read_bounded(io::stdin().lock()),
         PlanFile::Path(path) => fs::File::open(path).and_then(read_bounded),
     };
-    let bytes = bytes.map_err(|error| format!("cannot read `{name}`: {}", reason(&error)))?;
+    let bytes = bytes.map_err(|error| Problem {
+        message: format!("cannot read `{name}`: {}", reason(&error)),
+        file: Some(name.clone()),
+    })?;
     if bytes.len() > MAX_FILE_BYTES {
         let limit = MAX_FILE_BYTES / (1024 * 1024);
         let finding = Diagnostic::new(&codes::text::FILE_TOO_LARGE, Span::at(0), "the file is too large for a plan")
@@ -112,7 +115,7 @@ impl PlanFile {
     }
 }
 
-fn walk(folder: &Path, found: &mut BTreeSet<PlanFile>, problems: &mut Vec<String>) {
+fn walk(folder: &Path, found: &mut BTreeSet<PlanFile>, problems: &mut Vec<Problem>) {
     for entry in WalkBuilder::new(folder).require_git(false).build() {
         match entry {
             Ok(entry) => {
@@ -121,7 +124,9 @@ fn walk(folder: &Path, found: &mut BTreeSet<PlanFile>, problems: &mut Vec<String
                     found.insert(PlanFile::Path(tidy(entry.path())));
                 }
             }
-            Err(error) => problems.push(format!("cannot look into a folder: {error}")),
+            Err(error) => {
+                problems.push(Problem { file: None, message: format!("cannot look into a folder: {error}") });
+            }
         }
     }
 }

@@ -64,8 +64,7 @@ impl Workspace {
         let policy = Policy::from_project(&project.settings.policy);
         let policy = policy.map_err(|error| environment(format!("planrun.yaml: policy: {error}")))?;
         let tools = project.catalog(&host, &Arc::new(Permissions::none()), None).signatures().cloned().collect();
-        let findings =
-            findings.into_iter().map(|found| FileReport { source: found.source, diagnostics: found.diagnostics });
+        let findings = findings.into_iter().map(|found| FileReport::new(found.source, found.diagnostics));
         Ok(Self { findings: findings.collect(), host, project, limit, policy, tools })
     }
 
@@ -86,13 +85,14 @@ impl Workspace {
     /// # Errors
     /// When the file cannot be read, or has no such plan.
     pub fn plan(&self, path: &Path, name: Option<&str>, terminal: Terminal) -> Result<Option<CheckedPlan>, Failure> {
-        let source = match plan_files::load(&PlanFile::of(path)).map_err(Failure::Environment)? {
-            Loaded::Text(source) => source,
-            Loaded::Broken(report) => {
-                terminal.say_plainly(&human(&[report], terminal.look));
-                return Ok(None);
-            }
-        };
+        let source =
+            match plan_files::load(&PlanFile::of(path)).map_err(|problem| Failure::Environment(problem.message))? {
+                Loaded::Text(source) => source,
+                Loaded::Broken(report) => {
+                    terminal.say_plainly(&human(&[report], terminal.look));
+                    return Ok(None);
+                }
+            };
         if !self.findings.is_empty() {
             terminal.say_plainly(&human(&self.findings, terminal.look));
         }
@@ -122,7 +122,7 @@ impl CheckedPlan {
                 .help("the plan is right, and nothing of it has been started; `planrun check` accepts it")
         });
         let found = found.collect::<Vec<_>>();
-        (!found.is_empty()).then(|| FileReport { source: self.source, diagnostics: found })
+        (!found.is_empty()).then(|| FileReport::new(self.source, found))
     }
 }
 

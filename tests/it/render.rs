@@ -1,10 +1,13 @@
 //! How diagnostics look: snippets, remedies, one-line form, JSON; hostile text stays text.
 
+use std::collections::BTreeMap;
+
 use planrun::diag::codes;
-use planrun::diag::render::{FileReport, Look, human, json, short};
+use planrun::diag::render::{FileReport, Look, Problem, Report, github, human, json, junit, sarif, short};
 use planrun::diag::{Diagnostic, Edit};
 use planrun::source::{SourceFile, Span};
 use proptest::prelude::*;
+use quick_xml::events::Event;
 
 const PLAN: &str = "\
 use hr, email
@@ -44,6 +47,12 @@ fn samples() -> FileReport {
     FileReport::new(SourceFile::new("plans/入职.plan", PLAN), vec![wrong, field, unused])
 }
 
+/// What a check of these files came to.
+fn report(files: impl IntoIterator<Item = FileReport>) -> Report {
+    let files = files.into_iter().collect::<Vec<_>>();
+    Report { plan_files: files.len(), files, problems: Vec::new() }
+}
+
 #[test]
 fn people_see_place_cause_and_remedy() {
     insta::assert_snapshot!(human(&[samples()], Look::PLAIN));
@@ -75,7 +84,95 @@ fn lines_for_grep() {
 
 #[test]
 fn json_has_the_documented_shape() {
-    insta::assert_snapshot!(json(&[samples()], 1));
+    insta::assert_snapshot!(json(&report([samples()])));
+}
+
+/// The elements of an XML document with their attributes, read by a strict reader.
+fn elements(document: &str) -> Vec<(String, BTreeMap<String, String>)> {
+    let mut reader = quick_xml::Reader::from_str(document);
+    let mut found = Vec::new();
+    loop {
+        match reader.read_event().unwrap() {
+            Event::Start(element) | Event::Empty(element) => {
+                let attributes = element.attributes().map(|attribute| {
+                    let attribute = attribute.unwrap();
+                    let value = quick_xml::escape::unescape(&attribute.value).unwrap();
+                    (attribute.key.as_ref().to_owned(), value.into_owned())
+                });
+                found.push((element.name().as_ref().to_owned(), attributes.collect()));
+            }
+            Event::Eof => return found,
+            _ => {}
+        }
+    }
+}
+
+/// Warnings, an error and a note, a file without findings, and one that cannot be read.
+fn everything() -> Report {
+    let mut all = report([samples(), FileReport::new(SourceFile::new("plans/a b,c:d.plan", PLAN), vec![])]);
+    let note =
+        Diagnostic::new(&codes::types::UNKNOWN_READ, find(PLAN, "mail.id"), "nobody knows 100% of \"it\" & <more>");
+    let long = Diagnostic::new(&codes::names::UNUSED_RESULT, Span::new(0, PLAN.len()), "all\r\nof it");
+    all.files.push(FileReport::new(SourceFile::new("../z,1:2.plan", PLAN), vec![note, long]));
+    all.problems.push(Problem { file: Some("x.plan".into()), message: "cannot read `x.plan`: denied, 50%".into() });
+    all
+}
+
+#[test]
+fn sarif_has_rules_regions_and_fixes() {
+    let mut document: serde_json::Value = serde_json::from_str(&sarif(&everything())).unwrap();
+    let rules = document["runs"][0]["tool"]["driver"]["rules"].as_array_mut().unwrap();
+    let page = codes::names::UNKNOWN_FIELD.page;
+    assert_eq!(rules[0]["help"], serde_json::json!({"text": page, "markdown": page}));
+    assert!(rules[0]["fullDescription"]["text"].as_str().unwrap().len() > 40);
+    for rule in rules {
+        // The pages have their own tests.
+        rule.as_object_mut()
+            .unwrap()
+            .retain(|key, _| !["help", "fullDescription", "shortDescription"].contains(&&**key));
+    }
+    let text = serde_json::to_string_pretty(&document).unwrap();
+    insta::assert_snapshot!(text.replace(env!("CARGO_PKG_VERSION"), "VERSION"));
+}
+
+#[test]
+fn a_fingerprint_stays_when_lines_are_added_above_and_differs_for_the_same_line_again() {
+    let prints = |text: &str| {
+        let spans = text.match_indices("step s").map(|(at, found)| Span::new(at, at + found.len()));
+        let found = spans.map(|span| Diagnostic::new(&codes::names::UNUSED_RESULT, span, "m")).collect();
+        let document = sarif(&report([FileReport::new(SourceFile::new("x.plan", text), found)]));
+        let document: serde_json::Value = serde_json::from_str(&document).unwrap();
+        let results = document["runs"][0]["results"].as_array().unwrap().clone();
+        let print = |result: &serde_json::Value| result["partialFingerprints"]["primaryLocationLineHash"].to_string();
+        results.iter().map(print).collect::<Vec<_>>()
+    };
+    let before = prints("step s = a.b()\nstep s = a.b()\nstep s = a.c()\n");
+    assert_eq!(before, prints("// new\n\n    step s = a.b()\nstep s = a.b()\n  step s = a.c()\n"));
+    assert!(before[0] != before[1] && before[1] != before[2], "{before:?}");
+}
+
+#[test]
+fn workflow_commands_escape_what_would_end_them() {
+    insta::assert_snapshot!(github(&everything()), @r#"
+    ::warning file=plans/入职.plan,line=1,col=1,endLine=1,endColumn=14,title=unused-use::`hr` is never called
+    ::error file=plans/入职.plan,line=5,col=40,endLine=5,endColumn=46,title=unknown-field::the result of `profile` has no field `emplid`%0Aavailable: emp_id, level%0Ahelp: did you mean `emp_id`?
+    ::error file=plans/入职.plan,line=5,col=57,endLine=5,endColumn=69,title=wrong-type::`subject` wants a list%0Aexpected: string[]%0Aactual: string
+    ::notice file=../z%2C1%3A2.plan,line=1,endLine=8,title=unused-result::all\r%0Aof it
+    ::notice file=../z%2C1%3A2.plan,line=6,col=11,endLine=6,endColumn=18,title=unknown-read::nobody knows 100%25 of "it" & <more>
+    ::error title=planrun::cannot read `x.plan`: denied, 50%25
+    "#);
+}
+
+#[test]
+fn junit_counts_errors_as_failures_and_the_rest_as_passed() {
+    let text = junit(&everything());
+    let found = elements(&text);
+    let of = |wanted: &str| found.iter().filter(|(name, _)| name == wanted).map(|(_, at)| at).collect::<Vec<_>>();
+    let whole = of("testsuites")[0];
+    assert_eq!((whole["tests"].as_str(), whole["failures"].as_str(), whole["errors"].as_str()), ("7", "2", "1"));
+    assert_eq!(of("testcase").len(), 7);
+    assert_eq!((of("failure").len(), of("error").len(), of("system-out").len()), (2, 1, 3));
+    insta::assert_snapshot!(text);
 }
 
 #[test]
@@ -83,7 +180,7 @@ fn findings_are_in_source_order_whatever_order_they_came_in() {
     let mut backwards = samples().diagnostics;
     backwards.reverse();
     let again = FileReport::new(SourceFile::new("plans/入职.plan", PLAN), backwards);
-    assert_eq!(json(&[samples()], 1), json(&[again], 1));
+    assert_eq!(json(&report([samples()])), json(&report([again])));
 }
 
 #[test]
@@ -94,13 +191,14 @@ fn hostile_text_never_reaches_the_terminal() {
         .help("\u{202e}x")
         .expected("\x1b", "\u{9b}")
         .fix("\x1b", find(text, "\u{202e}"), "\x1b");
-    let report = [FileReport::new(SourceFile::new("a\x1b.plan", text), vec![found])];
-    for shown in [human(&report, Look::PLAIN), short(&report), json(&report, 1)] {
+    let report = report([FileReport::new(SourceFile::new("a\x1b.plan", text), vec![found])]);
+    let shown = [human(&report.files, Look::PLAIN), short(&report.files)];
+    for shown in shown.into_iter().chain([json(&report), sarif(&report), github(&report), junit(&report)]) {
         assert!(shown.chars().all(|shown| shown == '\n' || !shown.is_control()), "{shown:?}");
         assert!(!shown.contains('\u{202e}'), "{shown}");
     }
-    insta::assert_snapshot!(human(&report, Look::PLAIN));
-    let parsed: serde_json::Value = serde_json::from_str(&json(&report, 1)).unwrap();
+    insta::assert_snapshot!(human(&report.files, Look::PLAIN));
+    let parsed: serde_json::Value = serde_json::from_str(&json(&report)).unwrap();
     assert_eq!(parsed["diagnostics"][0]["message"], "a tool said \x1b[2J");
 }
 
@@ -146,12 +244,17 @@ proptest! {
         for span in &spans[1..] {
             found = found.label(*span, "l\nm");
         }
-        let report = [FileReport::new(SourceFile::new("x.plan", text), vec![found])];
-        let shown = human(&report, Look { color: false, unicode, width });
+        let report = report([FileReport::new(SourceFile::new("x.plan", text), vec![found])]);
+        let shown = human(&report.files, Look { color: false, unicode, width });
         prop_assert!(shown.starts_with("error[wrong-type]\n"), "{}", shown);
         prop_assert!(shown.lines().all(|line| line.chars().count() < 400), "{}", shown);
         prop_assert!(!shown.contains("Failed to read"), "{}", shown);
-        prop_assert_eq!(short(&report).lines().count(), 1);
-        serde_json::from_str::<serde_json::Value>(&json(&report, 1)).unwrap();
+        prop_assert_eq!(short(&report.files).lines().count(), 1);
+        prop_assert_eq!(github(&report).lines().count(), 1);
+        for document in [json(&report), sarif(&report)] {
+            serde_json::from_str::<serde_json::Value>(&document).unwrap();
+        }
+        let document = elements(&junit(&report));
+        prop_assert_eq!(document.iter().filter(|(name, _)| name == "failure").count(), 1);
     }
 }

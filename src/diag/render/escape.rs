@@ -63,7 +63,8 @@ fn push_escape(out: &mut String, character: char) {
     }
 }
 
-/// Controls, directional marks, zero-width and other format characters, line and paragraph separators.
+/// Controls, directional marks, zero-width and other format characters, line and paragraph separators, and what is no
+/// character at all, which XML refuses.
 fn is_hidden(character: char) -> bool {
     character.is_control()
         || matches!(
@@ -76,6 +77,7 @@ fn is_hidden(character: char) -> bool {
                 | '\u{2060}'..='\u{206f}'
                 | '\u{feff}'
                 | '\u{fff9}'..='\u{fffb}'
+                | '\u{fffe}'..='\u{ffff}'
                 | '\u{e0000}'..='\u{e007f}'
         )
 }

@@ -6,12 +6,10 @@ use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, ThemeCharacter
 use owo_colors::OwoColorize;
 
 use super::excerpt::Excerpt;
-use super::{FileReport, Look, visible_line, visible_text, wrap};
+use super::{FileReport, Look, plain, visible_line, visible_text, wrap};
 use crate::diag::{Diagnostic, Edit, Fix, Severity};
 use crate::source::SourceFile;
 
-/// Names listed behind `available`; the JSON form has them all.
-const LISTED_NAMES: usize = 16;
 /// Edits listed behind `fix`.
 const LISTED_EDITS: usize = 4;
 /// Characters of an edit's text that are shown.
@@ -65,15 +63,9 @@ fn drawing(handler: &GraphicalReportHandler, source: &SourceFile, diagnostic: &D
 
 /// The lines below the drawing: a word each, its text beside it.
 fn facts(source: &SourceFile, diagnostic: &Diagnostic, look: Look) -> Vec<String> {
-    let mut facts: Vec<(&str, Vec<String>)> = Vec::new();
     let width = look.width.saturating_sub(14);
-    let text = |text: &str| wrap(&visible_text(text), width);
-    facts.extend(diagnostic.expected.as_deref().map(|expected| ("expected", text(expected))));
-    facts.extend(diagnostic.actual.as_deref().map(|actual| ("actual", text(actual))));
-    if !diagnostic.available.is_empty() {
-        facts.push(("available", text(&names(&diagnostic.available))));
-    }
-    facts.extend(diagnostic.help.as_deref().map(|help| ("help", text(help))));
+    let facts = plain::facts(diagnostic).map(|(word, fact)| (word, wrap(&visible_text(&fact), width)));
+    let mut facts = facts.collect::<Vec<_>>();
     facts.extend(diagnostic.fix.as_ref().map(|fix| ("fix", remedy(source, fix, width))));
     let longest = facts.iter().map(|(word, _)| word.len()).max().unwrap_or(0);
     let mut lines = Vec::new();
@@ -85,14 +77,6 @@ fn facts(source: &SourceFile, diagnostic: &Diagnostic, look: Look) -> Vec<String
         }
     }
     lines
-}
-
-fn names(available: &[String]) -> String {
-    let listed = available.iter().take(LISTED_NAMES).map(String::as_str).collect::<Vec<_>>().join(", ");
-    match available.len().checked_sub(LISTED_NAMES) {
-        Some(more) if more > 0 => format!("{listed} and {more} more"),
-        Some(_) | None => listed,
-    }
 }
 
 /// The title of a fix and what it would change, a line each.

@@ -2,21 +2,27 @@
 
 use serde::Serialize;
 
-use super::{FileReport, Summary, escape_json};
+use super::{Report, Summary, escape_json};
 use crate::diag::{Diagnostic, Fix, Severity};
 use crate::source::{SourceFile, Span};
 
-/// The document that `check --format json` prints. `files` is how many files were read, the clean ones included.
+/// The document that `check --format json` prints.
 #[must_use]
-pub fn json(reports: &[FileReport], files: usize) -> String {
-    let counts = Summary::of(reports);
-    let diagnostics = reports
+pub fn json(report: &Report) -> String {
+    let counts = Summary::of(&report.files);
+    let diagnostics = report
+        .files
         .iter()
-        .flat_map(|report| report.diagnostics.iter().map(|diagnostic| finding(&report.source, diagnostic)))
+        .flat_map(|file| file.diagnostics.iter().map(|diagnostic| finding(&file.source, diagnostic)))
         .collect();
     let document = Document {
         version: 1,
-        summary: Counts { files, errors: counts.errors, warnings: counts.warnings, unknown: counts.unknown },
+        summary: Counts {
+            files: report.plan_files,
+            errors: counts.errors,
+            warnings: counts.warnings,
+            unknown: counts.unknown,
+        },
         diagnostics,
     };
     // Text, numbers and lists only: nothing in the document can fail to become JSON.

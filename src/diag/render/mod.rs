@@ -1,9 +1,13 @@
-//! Diagnostics as text: for people, one a line, and as JSON.
+//! Diagnostics as text: for people, one a line, and in the formats of other programs.
 
 mod escape;
 mod excerpt;
+mod github;
 mod human;
 mod json;
+mod junit;
+mod plain;
+mod sarif;
 mod short;
 mod wrap;
 
@@ -14,8 +18,11 @@ use super::{Diagnostic, Severity};
 use crate::source::SourceFile;
 
 pub use escape::{escape_json, visible_line, visible_text};
+pub use github::github;
 pub use human::human;
 pub use json::json;
+pub use junit::junit;
+pub use sarif::sarif;
 pub use short::short;
 pub use wrap::wrap;
 
@@ -24,6 +31,28 @@ pub use wrap::wrap;
 pub struct FileReport {
     pub source: Arc<SourceFile>,
     pub diagnostics: Vec<Diagnostic>,
+    /// How many tools have a result that is read and not known before the run, whether or not that is reported.
+    pub unknown: usize,
+}
+
+/// What a check came to.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// Every file that was read, in path order, those without findings included.
+    pub files: Vec<FileReport>,
+    /// How many of them are plan files.
+    pub plan_files: usize,
+    /// What kept the rest from being checked.
+    pub problems: Vec<Problem>,
+}
+
+/// A file or folder that could not be read.
+#[derive(Clone, Debug)]
+pub struct Problem {
+    /// Which, where one is meant.
+    pub file: Option<String>,
+    /// One sentence without a full stop.
+    pub message: String,
 }
 
 /// How text for people shall look.
@@ -48,7 +77,7 @@ pub struct Summary {
     pub errors: usize,
     pub warnings: usize,
     pub notes: usize,
-    /// Reads whose type is not known before the run.
+    /// Tools whose result is read and not known before the run.
     pub unknown: usize,
 }
 
@@ -57,7 +86,8 @@ impl FileReport {
     #[must_use]
     pub fn new(source: impl Into<Arc<SourceFile>>, mut diagnostics: Vec<Diagnostic>) -> Self {
         diagnostics.sort_by_key(|diagnostic| diagnostic.span);
-        Self { source: source.into(), diagnostics }
+        let unknown = diagnostics.iter().filter(|diagnostic| *diagnostic.code == UNKNOWN_READ).count();
+        Self { source: source.into(), diagnostics, unknown }
     }
 }
 
@@ -66,13 +96,15 @@ impl Summary {
     #[must_use]
     pub fn of(reports: &[FileReport]) -> Self {
         let mut summary = Self::default();
-        for diagnostic in reports.iter().flat_map(|report| &report.diagnostics) {
-            match diagnostic.severity {
-                Severity::Error => summary.errors += 1,
-                Severity::Warning => summary.warnings += 1,
-                Severity::Note => summary.notes += 1,
+        for report in reports {
+            summary.unknown += report.unknown;
+            for diagnostic in &report.diagnostics {
+                match diagnostic.severity {
+                    Severity::Error => summary.errors += 1,
+                    Severity::Warning => summary.warnings += 1,
+                    Severity::Note => summary.notes += 1,
+                }
             }
-            summary.unknown += usize::from(*diagnostic.code == UNKNOWN_READ);
         }
         summary
     }

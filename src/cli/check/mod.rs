@@ -1,0 +1,107 @@
+//! `planrun check`: every finding in every plan, before anything runs.
+
+mod files;
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+
+use super::plan_files;
+use super::{Exit, Failure, Terminal};
+use crate::diag::Severities;
+use crate::diag::render::{Summary, github, human, json, junit, sarif, short};
+
+const EXAMPLES: &str = "\
+Examples:
+  planrun check                           every plan below this folder
+  planrun check plans/onboarding.plan     one plan
+  planrun check --deny warnings plans     for CI: warnings fail too
+  planrun check --format json - < a.plan  from standard input, for programs
+  planrun check --format sarif > a.sarif  for code scanning";
+
+/// Check plans without running them.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// Files and folders; `-` is standard input. Folders are searched for *.plan, except what git ignores.
+    #[arg(value_name = "PATH", default_value = ".")]
+    pub paths: Vec<PathBuf>,
+    /// How findings are printed.
+    #[arg(long, value_name = "FORMAT", default_value = "human")]
+    pub format: Format,
+    /// Make a code an error; `warnings` stands for every warning. May be repeated.
+    #[arg(long, value_name = "CODE|warnings", value_delimiter = ',')]
+    pub deny: Vec<String>,
+    /// Do not report a code. May be repeated.
+    #[arg(long, value_name = "CODE", value_delimiter = ',')]
+    pub allow: Vec<String>,
+}
+
+/// How findings are printed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Format {
+    /// Drawn in their lines, for people.
+    Human,
+    /// One a line, for grep.
+    Short,
+    /// One JSON document, for programs.
+    Json,
+    /// SARIF 2.1.0, for code hosts and editors.
+    Sarif,
+    /// Workflow commands that GitHub Actions shows at their lines.
+    Github,
+    /// A test suite a file in the XML of JUnit: errors are failures.
+    Junit,
+}
+
+/// Checks what the arguments name and prints what was found.
+///
+/// # Errors
+/// When a path does not exist, no plan is found, a code is unknown, or the output cannot be written.
+pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) -> Result<Exit, Failure> {
+    let severities =
+        Severities::parse(&arguments.deny, &arguments.allow).map_err(|unknown| Failure::Usage(unknown.to_string()))?;
+    let found = plan_files::find(&arguments.paths)?;
+    if found.files.is_empty() && found.problems.is_empty() {
+        return Err(Failure::Environment(nothing_found(&arguments.paths)));
+    }
+    let report = files::check(found, project, &severities)?;
+    terminal.print(&match arguments.format {
+        Format::Human => human(&report.files, terminal.look),
+        Format::Short => short(&report.files),
+        Format::Json => json(&report),
+        Format::Sarif => sarif(&report),
+        Format::Github => github(&report),
+        Format::Junit => junit(&report),
+    })?;
+    for problem in &report.problems {
+        terminal.complain(&problem.message);
+    }
+    let summary = Summary::of(&report.files);
+    terminal.say(&sentence(summary, report.plan_files));
+    Ok(match (report.problems.is_empty(), summary.errors) {
+        (false, _) => Exit::Environment,
+        (true, 0) => Exit::Fine,
+        (true, _) => Exit::Findings,
+    })
+}
+
+fn nothing_found(paths: &[PathBuf]) -> String {
+    let shown = paths.iter().map(|path| format!("`{}`", path.display())).collect::<Vec<_>>().join(", ");
+    format!("there is no plan below {shown}: plan files end in .plan, and what git ignores is not searched")
+}
+
+/// The last line: what was found in how much.
+fn sentence(summary: Summary, files: usize) -> String {
+    let parts: Vec<_> = [(summary.errors, "error"), (summary.warnings, "warning"), (summary.notes, "note")]
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, word)| counted(count, word))
+        .collect();
+    let files = counted(files, "file");
+    if parts.is_empty() { format!("nothing found in {files}") } else { format!("{} in {files}", parts.join(", ")) }
+}
+
+fn counted(count: usize, word: &str) -> String {
+    format!("{count} {word}{}", if count == 1 { "" } else { "s" })
+}

@@ -1,0 +1,99 @@
+//! Places in a SARIF document: files as URIs, ranges as regions.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::Text;
+use crate::source::{SourceFile, Span};
+
+/// Stands for the folder in which the check ran.
+pub(super) const BASE: &str = "%SRCROOT%";
+
+#[derive(Serialize)]
+pub(super) struct Location {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<usize>,
+    #[serde(rename = "physicalLocation")]
+    pub physical: PhysicalLocation,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<Text>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct PhysicalLocation {
+    artifact_location: ArtifactLocation,
+    region: Region,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ArtifactLocation {
+    uri: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uri_base_id: Option<&'static str>,
+}
+
+/// Lines and columns from 1, the end behind the last character.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Region {
+    start_line: u32,
+    start_column: u32,
+    end_line: u32,
+    end_column: u32,
+}
+
+impl Location {
+    pub(super) fn of(source: &SourceFile, span: Span) -> Self {
+        let physical = PhysicalLocation { artifact_location: artifact(source), region: region(source, span) };
+        Self { id: None, physical, message: None }
+    }
+}
+
+pub(super) fn region(source: &SourceFile, span: Span) -> Region {
+    let (start, end) = (source.position(span.start), source.position(span.end));
+    Region { start_line: start.line, start_column: start.column, end_line: end.line, end_column: end.column }
+}
+
+/// The file as a reference below the base, or as a whole URI where its path is absolute.
+pub(super) fn artifact(source: &SourceFile) -> ArtifactLocation {
+    let name = source.name();
+    let uri = encoded(name);
+    if Path::new(name).is_absolute() {
+        let root = if name.starts_with('/') { "" } else { "/" };
+        return ArtifactLocation { uri: format!("file://{root}{uri}"), uri_base_id: None };
+    }
+    ArtifactLocation { uri, uri_base_id: Some(BASE) }
+}
+
+/// A path with everything but letters, digits, `-._~` and `/` written as the bytes of its UTF-8.
+fn encoded(path: &str) -> String {
+    let mut out = String::with_capacity(path.len());
+    for byte in path.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            out.push('%');
+            out.extend([byte >> 4, byte & 15].map(|digit| char::from(b"0123456789ABCDEF"[usize::from(digit)])));
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_uris() {
+        let uri = |name: &str| artifact(&SourceFile::new(name, "")).uri;
+        assert_eq!(uri("plans/a b#1.plan"), "plans/a%20b%231.plan");
+        assert_eq!(uri("入.plan"), "%E5%85%A5.plan");
+        assert_eq!(uri("a:b?%.plan"), "a%3Ab%3F%25.plan");
+        assert_eq!(uri("../up.plan"), "../up.plan");
+        #[cfg(unix)]
+        assert_eq!(uri("/tmp/x.plan"), "file:///tmp/x.plan");
+    }
+}
