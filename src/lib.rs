@@ -9,6 +9,7 @@ pub mod engine;
 pub mod eval;
 pub mod graph;
 pub mod host;
+pub mod lint;
 pub mod mock;
 pub mod project;
 pub mod protocol;

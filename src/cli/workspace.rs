@@ -8,8 +8,9 @@ use super::{Failure, Terminal};
 use crate::diag::render::{FileReport, human};
 use crate::diag::{Diagnostic, Severity, codes};
 use crate::host::{Host, RealHost};
+use crate::lint;
 use crate::project::{Location, Project};
-use crate::sema::{self, CheckedFile, Files, Plan, Policy, Tools};
+use crate::sema::{CheckedFile, Files, Plan, Policy, Tools};
 use crate::source::SourceFile;
 use crate::tools::{Catalog, Permissions};
 
@@ -77,7 +78,13 @@ impl Workspace {
     /// Checks one file.
     #[must_use]
     pub fn check(&self, source: &SourceFile) -> CheckedFile {
-        sema::check_file(source, &self.tools, &Disk { host: &*self.host })
+        let project = lint::Project {
+            policy: &self.policy,
+            allow: self.limit.as_ref(),
+            root: &self.project.root,
+            host: &*self.host,
+        };
+        lint::check_file(source, &self.tools, &Disk { host: &*self.host }, &project)
     }
 
     /// Reads and checks the plan that a command is about; findings are printed. `None` where there are errors.

@@ -62,6 +62,7 @@ impl PlanChecker<'_> {
     pub(super) fn clauses(&mut self, step: &ast::Step, body: &CheckedBody) -> Step {
         let mut checked = Step::bare(StepKind::NotYet("a step"), Type::Invalid, body.effect, Vec::new());
         let subject = Subject::of(&step.body, body);
+        checked.clauses = step.clauses.iter().map(|clause| (clause_word(&clause.kind), clause.span)).collect();
         for clause in &step.clauses {
             if let Some(reason) = not_applicable(&clause.kind, subject) {
                 self.refuse_clause(clause, reason);

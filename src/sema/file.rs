@@ -36,6 +36,21 @@ pub struct CheckedFile {
     /// In source order.
     pub plans: Vec<Arc<Plan>>,
     pub diagnostics: Vec<Diagnostic>,
+    /// The file as written.
+    pub tree: ast::File,
+    /// Whether all of its text could be read.
+    pub whole: bool,
+}
+
+impl CheckedFile {
+    /// A plan of this file as it was written.
+    #[must_use]
+    pub fn written(&self, plan: &Plan) -> Option<&ast::Plan> {
+        self.tree.items.iter().find_map(|item| match &item.kind {
+            ast::ItemKind::Plan(written) if written.name.span == plan.span => Some(written),
+            _ => None,
+        })
+    }
 }
 
 /// Other plan files, for `use "./other.plan" as name`.
@@ -99,7 +114,7 @@ impl Session<'_> {
         tidy_removals(source, diagnostics.get_mut(read..).unwrap_or_default());
         diagnostics.sort_by_key(|diagnostic| (diagnostic.span.start, diagnostic.span.end));
         once_a_tool(&mut diagnostics);
-        CheckedFile { plans, diagnostics }
+        CheckedFile { plans, diagnostics, tree: parsed.file, whole }
     }
 
     fn uses(

@@ -25,5 +25,6 @@ pub use plan::{
     Block, BlockId, Call, Each, Failing, GuardAtom, Jitter, Node, NodeId, NodeKind, OnFailure, Plan, PlanParameter,
     Policy, Recover, Repeat, Retry, Step, StepKind, Target, Touch, Until,
 };
+pub use remedy::tidy_removals;
 pub use scope::{Atom, Binding, Lookup, NameKind, Place, Scope};
 pub use tools::Tools;

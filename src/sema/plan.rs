@@ -126,6 +126,8 @@ pub struct Step {
     pub retry: Option<Retry>,
     pub until: Option<Until>,
     pub recover: Vec<Recover>,
+    /// The words of its clauses and where they stand, in the order written.
+    pub clauses: Vec<(&'static str, Span)>,
 }
 
 #[derive(Debug)]
@@ -271,6 +273,14 @@ impl Block {
     }
 }
 
+impl Call {
+    /// The argument with this name.
+    #[must_use]
+    pub fn argument(&self, name: &str) -> Option<&Code> {
+        self.arguments.iter().find(|(known, _)| &**known == name).map(|(_, code)| code)
+    }
+}
+
 impl Node {
     /// Every expression that is evaluated in the frame of this node, those of inner blocks left out.
     pub fn codes<'a>(&'a self, visit: &mut dyn FnMut(&'a Code)) {
@@ -335,7 +345,13 @@ impl Step {
             retry: None,
             until: None,
             recover: Vec::new(),
+            clauses: Vec::new(),
         }
+    }
+
+    /// Where the clauses with this word stand.
+    pub fn clause_spans(&self, word: &str) -> impl Iterator<Item = Span> {
+        self.clauses.iter().filter(move |(known, _)| *known == word).map(|(_, span)| *span)
     }
 
     fn codes<'a>(&'a self, visit: &mut dyn FnMut(&'a Code)) {

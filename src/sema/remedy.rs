@@ -8,7 +8,7 @@ use crate::syntax::ast;
 
 /// Lets removals take the lines that they would leave empty, and the doc comments that would then stand over something
 /// else.
-pub(super) fn tidy_removals(source: &SourceFile, diagnostics: &mut [Diagnostic]) {
+pub fn tidy_removals(source: &SourceFile, diagnostics: &mut [Diagnostic]) {
     let fixes = diagnostics.iter_mut().filter_map(|diagnostic| diagnostic.fix.as_mut());
     for edit in fixes.flat_map(|fix| &mut fix.edits).filter(|edit| edit.text.is_empty() && !edit.span.is_empty()) {
         edit.span = whole_lines(source, edit.span).unwrap_or_else(|| with_space_before(source, edit.span));

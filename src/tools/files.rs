@@ -113,9 +113,9 @@ impl FileWorld {
     fn existing(&self, written: &str) -> Result<PathBuf, CallError> {
         let path = self.root.join(written);
         match self.host.canonical(&path) {
-            Ok(path) => self.permissions.read(&path).map(|()| path),
+            Ok(path) => self.permissions.read(&path, written).map(|()| path),
             Err(problem) => {
-                self.permissions.read(&self.expected(&path))?;
+                self.permissions.read(&expected(&*self.host, &path), written)?;
                 Err(told(written, &problem))
             }
         }
@@ -123,33 +123,41 @@ impl FileWorld {
 
     /// The canonical path of a file that may be written: its own, or that of its folder where there is none yet.
     fn writable(&self, written: &str) -> Result<PathBuf, CallError> {
-        let path = self.root.join(written);
-        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
-            return Err(wrong(&format!("{written} names no file")));
-        };
-        let canonical = match self.host.canonical(&path) {
-            Ok(path) => path,
-            Err(_) => self.expected(folder).join(name),
-        };
-        self.permissions.write(&canonical)?;
-        Ok(canonical)
+        let path = reached_file(&*self.host, &self.root, written, true);
+        let path = path.ok_or_else(|| wrong(&format!("{written} names no file")))?;
+        self.permissions.write(&path, written)?;
+        Ok(path)
     }
+}
 
-    /// Where a path that does not exist would be: its nearest existing ancestor, resolved, and the rest without `..`.
-    fn expected(&self, path: &Path) -> PathBuf {
-        let mut rest = Vec::new();
-        let mut ancestor = path;
-        loop {
-            if let Ok(canonical) = self.host.canonical(ancestor) {
-                return rest.iter().rev().fold(canonical, |path: PathBuf, name| path.join(name));
-            }
-            // A `..` behind something that does not exist leads nowhere, and so do names without parent.
-            let (Some(parent), Some(name)) = (ancestor.parent(), ancestor.file_name()) else {
-                return PathBuf::from("/");
-            };
-            rest.push(name.to_owned());
-            ancestor = parent;
+/// The canonical path that permissions are asked about where a plan says `written`; none where it names no file.
+#[must_use]
+pub fn reached_file(host: &dyn Host, root: &Path, written: &str, writes: bool) -> Option<PathBuf> {
+    let path = root.join(written);
+    if let Ok(canonical) = host.canonical(&path) {
+        return Some(canonical);
+    }
+    if !writes {
+        return Some(expected(host, &path));
+    }
+    let (folder, name) = (path.parent()?, path.file_name()?);
+    Some(expected(host, folder).join(name))
+}
+
+/// Where a path that does not exist would be: its nearest existing ancestor, resolved, and the rest without `..`.
+fn expected(host: &dyn Host, path: &Path) -> PathBuf {
+    let mut rest = Vec::new();
+    let mut ancestor = path;
+    loop {
+        if let Ok(canonical) = host.canonical(ancestor) {
+            return rest.iter().rev().fold(canonical, |path: PathBuf, name| path.join(name));
         }
+        // A `..` behind something that does not exist leads nowhere, and so do names without parent.
+        let (Some(parent), Some(name)) = (ancestor.parent(), ancestor.file_name()) else {
+            return PathBuf::from("/");
+        };
+        rest.push(name.to_owned());
+        ancestor = parent;
     }
 }
 

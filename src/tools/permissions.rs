@@ -120,21 +120,19 @@ impl Permissions {
     /// Whether this file may be read. The path must be canonical, so that no link leads out of what is allowed.
     ///
     /// # Errors
-    /// A denial that names what to allow.
-    pub fn read(&self, path: &Path) -> Result<(), CallError> {
-        let told = path.display().to_string();
+    /// A denial that names what to allow, as the plan has `written` it: a plan names no machine.
+    pub fn read(&self, path: &Path, written: &str) -> Result<(), CallError> {
         let allowed = self.all(|grant| matches_path(&grant.read, path));
-        if allowed { Ok(()) } else { Err(denied("read", &told, &format!("reading {told} is not allowed"))) }
+        if allowed { Ok(()) } else { Err(denied("read", written, &format!("reading {written} is not allowed"))) }
     }
 
     /// Whether this file may be written. The path must be canonical, so that no link leads out of what is allowed.
     ///
     /// # Errors
-    /// A denial that names what to allow.
-    pub fn write(&self, path: &Path) -> Result<(), CallError> {
-        let told = path.display().to_string();
+    /// A denial that names what to allow, as the plan has `written` it: a plan names no machine.
+    pub fn write(&self, path: &Path, written: &str) -> Result<(), CallError> {
         let allowed = self.all(|grant| matches_path(&grant.write, path));
-        if allowed { Ok(()) } else { Err(denied("write", &told, &format!("writing {told} is not allowed"))) }
+        if allowed { Ok(()) } else { Err(denied("write", written, &format!("writing {written} is not allowed"))) }
     }
 
     /// Whether this program may be run, by the word that calls it.
@@ -340,7 +338,7 @@ mod tests {
     #[test]
     fn folders_and_globs() {
         let reads = |patterns: &[&str], path: &str| {
-            permissions(&Grant { read: list(patterns), ..Grant::default() }).read(Path::new(path)).is_ok()
+            permissions(&Grant { read: list(patterns), ..Grant::default() }).read(Path::new(path), path).is_ok()
         };
         assert!(reads(&["data"], "/project/data/deep/a.txt"));
         assert!(reads(&["data/*.txt"], "/project/data/a.txt"));

@@ -103,7 +103,7 @@ impl ProcessTool {
         let folder = self.host.canonical(&self.root.join(written));
         let folder = folder.map_err(|_| wrong(format!("the folder {written} does not exist")))?;
         if !folder.starts_with(&root) {
-            self.permissions.read(&folder)?;
+            self.permissions.read(&folder, written)?;
         }
         Ok(folder)
     }

@@ -1,14 +1,16 @@
 //! Fixes, applied: the finding is gone, and nothing new is found.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use planrun::diag::codes;
 use planrun::diag::{Diagnostic, Edit, Fix};
 use planrun::host::{Host, MemoryHost};
-use planrun::sema::{self, Files, Tools};
+use planrun::lint;
+use planrun::sema::{Files, Policy, Tools};
 use planrun::source::SourceFile;
+use planrun::tools::app::read_app;
 use planrun::tools::{Catalog, Permissions};
 
 use crate::check::parse;
@@ -158,9 +160,17 @@ fn cases() -> Vec<Case> {
 impl Case {
     fn check(&self, text: &str) -> Vec<Diagnostic> {
         let host: Arc<dyn Host> = Arc::new(MemoryHost::new(1));
-        let catalog = Catalog::new(host, PathBuf::from("/"), &Arc::new(Permissions::none()));
+        let mut catalog = Catalog::new(host.clone(), PathBuf::from("/"), &Arc::new(Permissions::none()));
+        for (name, content) in self.files.iter().filter(|(name, _)| name.starts_with("./apps/")) {
+            let (app, _) = read_app(&SourceFile::new(name.as_str(), content.as_str()), &*host);
+            if let Some(app) = &app {
+                catalog.add_app(app, None);
+            }
+        }
         let tools: Tools = catalog.signatures().cloned().collect();
-        sema::check_file(&SourceFile::new("example.plan", text), &tools, self).diagnostics
+        let policy = Policy::default();
+        let project = lint::Project { policy: &policy, allow: None, root: Path::new("/"), host: &*host };
+        lint::check_file(&SourceFile::new("example.plan", text), &tools, self, &project).diagnostics
     }
 }
 

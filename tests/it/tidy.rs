@@ -191,6 +191,31 @@ fn codes_are_unique_and_each_has_its_page_file() {
     none(&broken);
 }
 
+/// A file of rules is named after a code, and each rule stands in the table.
+#[test]
+fn every_rule_has_its_file_its_code_and_its_row() {
+    let table = fs::read_to_string(root().join("src/lint/rules/mod.rs")).unwrap();
+    let mut broken = Vec::new();
+    let mut rules = 0;
+    for file in sources() {
+        let stem = file.name.strip_prefix("src/lint/rules/").and_then(|name| name.strip_suffix(".rs"));
+        let Some(stem) = stem.filter(|stem| *stem != "mod") else { continue };
+        rules += 1;
+        let code = stem.replace('_', "-");
+        if planrun::diag::codes::find(&code).is_none() {
+            broken.push(format!("{}:1: there is no code `{code}`", file.name));
+        }
+        if !file.text.starts_with(&format!("//! `{code}`")) {
+            broken.push(format!("{}:1: does not open with the code `{code}`", file.name));
+        }
+        if !table.contains(&format!("look: {stem}::look")) {
+            broken.push(format!("{}:1: stands in no row of the table of rules", file.name));
+        }
+    }
+    none(&broken);
+    assert_eq!(rules, table.matches("::look }").count(), "rows of the table, files");
+}
+
 #[test]
 fn no_test_file_is_forgotten() {
     let mut broken = Vec::new();

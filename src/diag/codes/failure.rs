@@ -10,6 +10,7 @@ pub static UNREACHABLE_RECOVER: Code =
     Code::warning("unreachable-recover", include_str!("pages/unreachable-recover.md"));
 pub static POLL_WITHOUT_END: Code = Code::error("poll-without-end", include_str!("pages/poll-without-end.md"));
 pub static UNTIL_WITH_EFFECT: Code = Code::error("until-with-effect", include_str!("pages/until-with-effect.md"));
+pub static RECOVER_SWALLOWS: Code = Code::warning("recover-swallows", include_str!("pages/recover-swallows.md"));
 
 pub(super) static ALL: &[&Code] = &[
     &ATTEMPTS_ZERO,
@@ -18,4 +19,5 @@ pub(super) static ALL: &[&Code] = &[
     &UNREACHABLE_RECOVER,
     &POLL_WITHOUT_END,
     &UNTIL_WITH_EFFECT,
+    &RECOVER_SWALLOWS,
 ];

@@ -5,6 +5,7 @@ pub mod effects;
 pub mod failure;
 pub mod names;
 pub mod order;
+pub mod safety;
 pub mod text;
 pub mod types;
 
@@ -65,13 +66,14 @@ impl PartialEq for Code {
 impl Eq for Code {}
 
 /// The codes under the headings that the list shows them by.
-pub static GROUPS: [(&str, &[&Code]); 7] = [
+pub static GROUPS: [(&str, &[&Code]); 8] = [
     ("Text", text::ALL),
     ("Names", names::ALL),
     ("Types", types::ALL),
     ("Order", order::ALL),
     ("Failure", failure::ALL),
     ("Effects", effects::ALL),
+    ("Safety", safety::ALL),
     ("Contracts", contracts::ALL),
 ];
 

@@ -1,0 +1,12 @@
+//! Codes about safety: secrets, permissions, what strangers write, and what a run may cost.
+
+use super::Code;
+
+pub static PERMISSION_MISSING: Code = Code::error("permission-missing", include_str!("pages/permission-missing.md"));
+pub static PERMISSION_UNUSED: Code = Code::warning("permission-unused", include_str!("pages/permission-unused.md"));
+pub static INSECURE_URL: Code = Code::warning("insecure-url", include_str!("pages/insecure-url.md"));
+pub static PATH_ESCAPES: Code = Code::error("path-escapes", include_str!("pages/path-escapes.md"));
+pub static BUDGET_IMPOSSIBLE: Code = Code::error("budget-impossible", include_str!("pages/budget-impossible.md"));
+
+pub(super) static ALL: &[&Code] =
+    &[&PERMISSION_MISSING, &PERMISSION_UNUSED, &INSECURE_URL, &PATH_ESCAPES, &BUDGET_IMPOSSIBLE];

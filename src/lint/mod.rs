@@ -1,0 +1,61 @@
+//! Rules over checked plans: what is well typed, and still fails, harms or costs when it runs.
+//!
+//! [`check_file`] is how every command checks a plan. A rule looks at one plan of the file and reports what it can prove:
+//! an error holds under every assumption about what is unknown, and where a rule cannot know it is silent.
+
+mod least;
+mod reach;
+mod rules;
+mod subject;
+
+use std::path::Path;
+
+use crate::diag::Diagnostic;
+use crate::host::Host;
+use crate::sema::{self, CheckedFile, Files, Policy, Tools};
+use crate::source::SourceFile;
+use crate::tools::Permissions;
+use subject::Subject;
+
+/// What the project says of all its plans.
+#[derive(Clone, Copy)]
+pub struct Project<'a> {
+    /// What plans leave out.
+    pub policy: &'a Policy,
+    /// The most that any plan may reach; `None` where the project does not say.
+    pub allow: Option<&'a Permissions>,
+    /// Where relative paths begin.
+    pub root: &'a Path,
+    pub host: &'a dyn Host,
+}
+
+/// Checks one file completely: its text, names and types, then every rule over each of its plans.
+#[must_use]
+pub fn check_file(source: &SourceFile, tools: &Tools, files: &dyn Files, project: &Project<'_>) -> CheckedFile {
+    let mut checked = sema::check_file(source, tools, files);
+    let mut found = look(source, &checked, project);
+    if !found.is_empty() {
+        sema::tidy_removals(source, &mut found);
+        checked.diagnostics.extend(found);
+        checked.diagnostics.sort_by_key(|diagnostic| (diagnostic.span.start, diagnostic.span.end));
+    }
+    checked
+}
+
+/// What the rules find in the plans of this file; those of other files are looked at with their own.
+fn look(source: &SourceFile, checked: &CheckedFile, project: &Project<'_>) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    for plan in &checked.plans {
+        let Some(written) = checked.written(plan) else { continue };
+        let subject = Subject::new(source, written, plan, checked.whole, project);
+        for rule in rules::RULES {
+            let before = found.len();
+            (rule.look)(&subject, &mut found);
+            debug_assert!(
+                found.iter().skip(before).all(|finding| rule.codes.contains(&finding.code)),
+                "a rule reports its own codes"
+            );
+        }
+    }
+    found
+}

@@ -1,0 +1,22 @@
+//! `undo-of-read`: something is to be taken back that changes nothing.
+
+use super::Subject;
+use crate::diag::{Diagnostic, codes};
+use crate::sema::StepKind;
+use crate::types::Type;
+
+pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    for site in subject.steps() {
+        let known = !matches!(site.step.kind, StepKind::NotYet(_)) && site.step.ty != Type::Invalid;
+        if !known || !site.step.effect.floats() {
+            continue;
+        }
+        for clause in site.step.clause_spans("undo") {
+            let message = format!("this step is of class `{}`: there is nothing to take back", site.step.effect);
+            let finding = Diagnostic::new(&codes::effects::UNDO_OF_READ, clause, message)
+                .help("remove the clause; where the call does change something, say so in its contract: `effect`")
+                .fix("remove the clause", clause, "");
+            found.push(finding);
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! What a rule looks at: one plan, checked and as written, and what its project says.
+
+use super::Project;
+use crate::sema::{Block, Call, Node, Plan, Step, StepKind, Target};
+use crate::source::SourceFile;
+use crate::syntax::ast;
+use crate::types::Signature;
+
+/// One plan.
+pub(super) struct Subject<'a> {
+    pub source: &'a SourceFile,
+    pub written: &'a ast::Plan,
+    pub plan: &'a Plan,
+    /// Whether the text of the file is without errors. Where it is not, what seems to be absent may stand in the damage.
+    pub whole: bool,
+    pub project: &'a Project<'a>,
+    steps: Vec<StepSite<'a>>,
+}
+
+/// A step and where it stands.
+#[derive(Clone, Copy)]
+pub(super) struct StepSite<'a> {
+    pub node: &'a Node,
+    pub step: &'a Step,
+}
+
+impl<'a> Subject<'a> {
+    pub(super) fn new(
+        source: &'a SourceFile,
+        written: &'a ast::Plan,
+        plan: &'a Plan,
+        whole: bool,
+        project: &'a Project<'a>,
+    ) -> Self {
+        Self { source, written, plan, whole, project, steps: plan.blocks.iter().flat_map(steps_of).collect() }
+    }
+
+    /// Every step of the plan, block by block.
+    pub(super) fn steps(&self) -> impl Iterator<Item = &StepSite<'a>> {
+        self.steps.iter()
+    }
+
+    /// Every call of a tool.
+    pub(super) fn calls(&self) -> impl Iterator<Item = (&StepSite<'a>, &'a Call, &'a Signature)> {
+        self.steps.iter().filter_map(|site| tool_call(site.step).map(|(call, signature)| (site, call, signature)))
+    }
+
+    /// The settings of one kind at the head of the plan, as written.
+    pub(super) fn setting(&self, of: fn(&ast::StatementKind) -> Option<&ast::Expr>) -> Option<&'a ast::Expr> {
+        self.written.body.statements.iter().find_map(|statement| of(&statement.kind))
+    }
+}
+
+/// The tool that a step calls.
+pub(super) fn tool_call(step: &Step) -> Option<(&Call, &Signature)> {
+    let StepKind::Call(call) = &step.kind else { return None };
+    let Target::Tool(signature) = &call.target else { return None };
+    Some((call, signature))
+}
+
+/// `policy { … }`
+pub(super) fn policy(statement: &ast::StatementKind) -> Option<&ast::Expr> {
+    if let ast::StatementKind::Policy(settings) = statement { Some(settings) } else { None }
+}
+
+/// `allow { … }`
+pub(super) fn allow(statement: &ast::StatementKind) -> Option<&ast::Expr> {
+    if let ast::StatementKind::Allow(settings) = statement { Some(settings) } else { None }
+}
+
+/// The value of a setting, by its name.
+pub(super) fn entry<'a>(settings: &'a ast::Expr, name: &str) -> Option<&'a ast::Expr> {
+    let ast::ExprKind::Object(entries) = &settings.kind else { return None };
+    let named = |entry: &&ast::Entry| matches!(&entry.key, ast::EntryKey::Name(key) if &*key.text == name);
+    entries.iter().find(named).map(|entry| &entry.value)
+}
+
+fn steps_of(block: &Block) -> impl Iterator<Item = StepSite<'_>> {
+    block.nodes.iter().filter_map(|node| node.step().map(|step| StepSite { node, step }))
+}
