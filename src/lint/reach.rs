@@ -9,10 +9,10 @@ use reqwest::Url;
 use super::subject::tool_call;
 use crate::host::Host;
 use crate::sema::expr::{Code, Node, Op, Piece};
-use crate::sema::{Call, Plan, StepKind, Target};
+use crate::sema::{BlockId, Call, Plan, Step, StepKind, Target};
 use crate::source::Span;
 use crate::tools::{Grant, Permissions, reached_file};
-use crate::types::Signature;
+use crate::types::{Denied, ErrorClass, Signature};
 
 /// A setting of `allow`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,6 +42,8 @@ pub(super) struct Need {
     pub span: Span,
     /// The called plan that wants it, if it is not this one.
     pub within: Option<Arc<str>>,
+    /// Whether a denial is caught: then it is one of the ways in which the plan may go.
+    pub caught: bool,
 }
 
 /// Everything that a plan reaches, called plans included.
@@ -50,6 +52,15 @@ pub(super) struct Reach {
     pub needs: Vec<Need>,
     /// Doors that are used with values that only a run knows, and where.
     pub open: Vec<(Door, Span)>,
+}
+
+/// What stands around a call.
+#[derive(Clone, Copy)]
+struct Around<'a> {
+    /// The call through which its plan is reached, and the name of that.
+    outer: Option<(Span, &'a Arc<str>)>,
+    /// Whether a failure of it is caught.
+    caught: bool,
 }
 
 impl Door {
@@ -140,34 +151,40 @@ impl Reach {
     pub(super) fn of(plan: &Plan) -> Self {
         let mut reach = Self::default();
         let mut seen = HashSet::new();
-        reach.plan(plan, None, &mut seen);
+        reach.plan(plan, &Around { outer: None, caught: false }, &mut seen);
         reach
     }
 
-    /// `outer` is the call through which a plan is reached, and its name.
-    fn plan(&mut self, plan: &Plan, outer: Option<(Span, &Arc<str>)>, seen: &mut HashSet<*const Plan>) {
-        for step in plan.blocks.iter().flat_map(|block| &block.nodes).filter_map(|node| node.step()) {
+    fn plan(&mut self, plan: &Plan, around: &Around<'_>, seen: &mut HashSet<*const Plan>) {
+        self.block(plan, BlockId(0), around, seen);
+    }
+
+    fn block(&mut self, plan: &Plan, block: BlockId, around: &Around<'_>, seen: &mut HashSet<*const Plan>) {
+        for node in &plan.block(block).nodes {
+            let Some(step) = node.step() else { continue };
+            let around = Around { caught: around.caught || catches_denial(step), ..*around };
             if let Some((call, signature)) = tool_call(step) {
-                self.call(call, signature, outer);
+                self.call(call, signature, &around);
             } else if let StepKind::Call(Call { target: Target::Plan(index, name), span, .. }) = &step.kind
                 && let Some(inner) = plan.plans.get(*index)
                 && seen.insert(Arc::as_ptr(inner))
             {
-                self.plan(inner, Some(outer.unwrap_or((*span, name))), seen);
+                self.plan(inner, &Around { outer: around.outer.or(Some((*span, name))), ..around }, seen);
             }
+            node.inner(&mut |inner| self.block(plan, inner, &around, seen));
         }
     }
 
-    fn call(&mut self, call: &Call, signature: &Signature, outer: Option<(Span, &Arc<str>)>) {
+    fn call(&mut self, call: &Call, signature: &Signature, around: &Around<'_>) {
         let mut add = |door: Door, thing: Option<Thing>, span: Span| {
-            let span = outer.map_or(span, |(span, _)| span);
-            match thing {
-                None => self.open.push((door, span)),
-                Some(thing) if self.needs.iter().any(|need| need.door == door && need.thing == thing) => {}
-                Some(thing) => {
-                    self.needs.push(Need { door, thing, span, within: outer.map(|(_, name)| name.clone()) });
-                }
+            let span = around.outer.map_or(span, |(span, _)| span);
+            let Some(thing) = thing else { return self.open.push((door, span)) };
+            if let Some(known) = self.needs.iter_mut().find(|need| need.door == door && need.thing == thing) {
+                known.caught &= around.caught;
+                return;
             }
+            let within = around.outer.map(|(_, name)| name.clone());
+            self.needs.push(Need { door, thing, span, within, caught: around.caught });
         };
         let file = |code: &Code| code.constant()?.as_str().map(|text| Thing::File(text.into()));
         match (&*signature.namespace, &*signature.name) {
@@ -198,6 +215,15 @@ impl Reach {
             _ => {}
         }
     }
+}
+
+/// Whether a call that is denied does not fail what stands around this step.
+fn catches_denial(step: &Step) -> bool {
+    let denied = ErrorClass::Denied(Denied::Policy);
+    let arms = &step.recover;
+    arms.iter().any(|arm| arm.patterns.is_empty() || arm.patterns.iter().any(|pattern| pattern.matches(&denied)))
+        || matches!(&step.kind, StepKind::Race(_))
+        || matches!(&step.kind, StepKind::Each(each) if each.settle)
 }
 
 /// Whether a path leads out of the folder where relative ones begin, by `..` alone.

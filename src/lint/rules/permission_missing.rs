@@ -26,7 +26,7 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     if own.is_none() && project.allow.is_none() {
         return nothing_allowed(subject, &reach, found);
     }
-    for need in &reach.needs {
+    for need in reach.needs.iter().filter(|need| !need.caught) {
         let granted =
             |grant: Option<&Permissions>| grant.is_none_or(|grant| need.granted(grant, project.root, project.host));
         match (granted(own.as_ref()), granted(project.allow)) {
@@ -38,7 +38,7 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
 
 /// A plan that allows nothing, in a project that does not either: only a caller's `allow` could help it.
 fn nothing_allowed(subject: &Subject<'_>, reach: &Reach, found: &mut Vec<Diagnostic>) {
-    for need in &reach.needs {
+    for need in reach.needs.iter().filter(|need| !need.caught) {
         found.push(unless_called(denied(subject, need, false, true)));
     }
     for door in Door::ALL.into_iter().filter(|door| *door != Door::Env) {
