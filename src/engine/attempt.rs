@@ -224,7 +224,7 @@ impl Dispatcher<'_> {
     }
 
     fn answered(&mut self, program: &Arc<Program>, at: NodeRef, step: &Step, leaf: Leaf, value: Value) {
-        let Some(until) = &step.until else { return self.settle(at, End::Completed(value)) };
+        let Some(until) = step.until() else { return self.settle(at, End::Completed(value)) };
         if let Some(place) = self.node(program, at).slot.and_then(|slot| self.frames[at.0].slots.get_mut(slot as usize))
         {
             *place = value.clone();
@@ -247,7 +247,7 @@ impl Dispatcher<'_> {
 
     fn attempt_failed(&mut self, at: NodeRef, step: &Step, leaf: Leaf, error: Arc<StepError>) {
         let policy = &self.scopes[self.frames[at.0].scope].policy;
-        let (backoff, on) = policy.backoff(step.retry.as_ref(), leaf.effect);
+        let (backoff, on) = policy.backoff(step.retry(), leaf.effect);
         let wanted = on.iter().any(|pattern| pattern.matches(&error.class));
         // Whatever the plan says: what may have happened is not simply done again.
         let unknown = error.class == ErrorClass::UnknownOutcome;
@@ -256,8 +256,8 @@ impl Dispatcher<'_> {
             return self.step_failed(at, error);
         }
         if leaf.attempt >= backoff.attempts {
-            let pauses = step.retry.is_some() || leaf.effect.repeatable();
-            if pauses && policy.pauses_when_exhausted(step.retry.as_ref()) {
+            let pauses = step.retry().is_some() || leaf.effect.repeatable();
+            if pauses && policy.pauses_when_exhausted(step.retry()) {
                 let message = format!("{} (the run would pause here, and without a journal it cannot)", error.message);
                 return self.step_failed(at, Arc::new(StepError { message: message.into(), ..(*error).clone() }));
             }
@@ -322,7 +322,7 @@ impl Dispatcher<'_> {
     }
 
     fn timeout(&self, frame: FrameId, step: &Step) -> Duration {
-        let own = step.timeout.as_ref().map(|timeout| self.evaluate(frame, timeout));
+        let own = step.timeout().map(|timeout| self.evaluate(frame, timeout));
         match own {
             Some(Ok(Value::Duration(nanos))) => Duration::from_nanos(u64::try_from(nanos).unwrap_or(0)),
             // A pure call bounds itself, as `sys.sleep` does; only a lost answer needs a bound from outside.

@@ -89,7 +89,10 @@ impl Dispatcher<'_> {
                 }
                 Err(error) => self.expression_failed(program, at, &error),
             },
-            NodeKind::NotYet(_) => self.settle(at, End::Completed(Value::Null)),
+            // Plans with these are refused before they start.
+            NodeKind::Task(_) | NodeKind::Set(_) | NodeKind::Listener(_) => {
+                self.settle(at, End::Completed(Value::Null));
+            }
         }
     }
 
@@ -152,7 +155,8 @@ impl Dispatcher<'_> {
                     self.expression_failed(program, at, &EvalError::plain(message, subject.span));
                 }
             }
-            StepKind::NotYet(what) => {
+            StepKind::Ask(_) | StepKind::Infer(_) | StepKind::Input(_) | StepKind::Wait(_) | StepKind::Damaged => {
+                let what = step.kind.word().unwrap_or("a call");
                 let path = self.path(program, at);
                 let error = StepError::new(ErrorClass::Internal, format!("{what} cannot run yet"), &path);
                 self.step_failed(at, Arc::new(error));
@@ -170,7 +174,7 @@ impl Dispatcher<'_> {
         }
         record.started = Some(now);
         let Some(step) = self.node(program, at).step() else { return Ok(()) };
-        if let Some(within) = &step.within
+        if let Some(within) = step.within()
             && let Value::Duration(nanos) = self.evaluate(at.0, within)?
         {
             let number = self.number();
@@ -185,7 +189,11 @@ impl Dispatcher<'_> {
             | StepKind::Repeat(_)
             | StepKind::Race(_)
             | StepKind::Match { .. }
-            | StepKind::NotYet(_) => "".into(),
+            | StepKind::Ask(_)
+            | StepKind::Infer(_)
+            | StepKind::Input(_)
+            | StepKind::Wait(_)
+            | StepKind::Damaged => "".into(),
         };
         self.compounds.insert(at, Compound::Body);
         let path = self.path(program, at);
@@ -201,7 +209,7 @@ impl Dispatcher<'_> {
         let program = self.program(at.0);
         let Some(step) = self.node(&program, at).step() else { return };
         let path = self.path(&program, at);
-        let polls = step.until.is_some();
+        let polls = step.until().is_some();
         let class =
             if polls { ErrorClass::Validation(Validation::Until) } else { ErrorClass::Transient(Transient::Timeout) };
         let message = if polls { "what `until` waits for did not come" } else { "the time of `within` is over" };

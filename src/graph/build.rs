@@ -1,6 +1,6 @@
 //! From a checked plan to its graph.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use petgraph::graph::{DiGraph, NodeIndex};
@@ -8,7 +8,7 @@ use petgraph::graph::{DiGraph, NodeIndex};
 use super::order::Order;
 use super::{BlockGraph, Edge, Graph, Vertex, Waits};
 use crate::sema::expr::ReadKind;
-use crate::sema::{Block, Node, NodeKind, Plan, StepKind};
+use crate::sema::{Block, Event, EventKind, Node, NodeKind, Plan, TaskId};
 
 /// A name of an outer frame that a block reads: frames outwards from the block's owner, slot, and what is read.
 type OuterRead = (u16, u32, ReadKind);
@@ -42,6 +42,7 @@ fn build_block(block: &Block, outer: &[BTreeSet<OuterRead>]) -> (BlockGraph, BTr
     }
     let mut outward = BTreeSet::new();
     let mut order = Order::default();
+    let mut tasks = Tasks::default();
     let mut reads = BTreeSet::new();
     for (index, node) in block.nodes.iter().enumerate() {
         let target = NodeIndex::new(index);
@@ -59,15 +60,17 @@ fn build_block(block: &Block, outer: &[BTreeSet<OuterRead>]) -> (BlockGraph, BTr
                     ReadKind::Value => Edge::Data,
                     ReadKind::State => Edge::State,
                 };
-                dag.add_edge(NodeIndex::new(source as usize), target, edge);
+                let source = tasks.last_change(block, source as usize);
+                dag.add_edge(NodeIndex::new(source), target, edge);
             }
         }
         for atom in &node.guard {
             dag.add_edge(NodeIndex::new(atom.condition.0 as usize), target, Edge::Guard);
         }
         for after in &node.after {
-            dag.add_edge(NodeIndex::new(after.0 as usize), target, Edge::After);
+            dag.add_edge(NodeIndex::new(after.node.0 as usize), target, Edge::After);
         }
+        tasks.add(&mut dag, target, node, &by_slot);
         if let Some(step) = node.step() {
             order.add(&mut dag, target, step);
         }
@@ -76,21 +79,77 @@ fn build_block(block: &Block, outer: &[BTreeSet<OuterRead>]) -> (BlockGraph, BTr
     (BlockGraph { dag, nodes: block.nodes.len(), waits, by_slot }, outward)
 }
 
+/// The tasks that a block declares, while its edges are made.
+#[derive(Default)]
+struct Tasks {
+    declared: BTreeMap<TaskId, usize>,
+    /// The last statement so far that changes the context: a `set`, or the declaration.
+    changed: BTreeMap<TaskId, usize>,
+}
+
+impl Tasks {
+    /// The statement that a reader of this one's value waits for: the last `set`, where it is a task.
+    fn last_change(&self, block: &Block, source: usize) -> usize {
+        let NodeKind::Task(task) = block.nodes[source].kind else { return source };
+        self.changed.get(&task).copied().unwrap_or(source)
+    }
+
+    /// The edges that a statement has because of tasks: `set`s of one task keep their order, events start listeners.
+    fn add(&mut self, dag: &mut DiGraph<Vertex, Edge, u32>, target: NodeIndex, node: &Node, by_slot: &[Option<u32>]) {
+        match &node.kind {
+            NodeKind::Task(task) => {
+                self.declared.insert(*task, target.index());
+                self.changed.insert(*task, target.index());
+            }
+            NodeKind::Set(set) => {
+                if let Some(before) = self.changed.insert(set.task, target.index()) {
+                    dag.add_edge(NodeIndex::new(before), target, Edge::Settle);
+                }
+            }
+            NodeKind::Condition(_)
+            | NodeKind::Let(_)
+            | NodeKind::Step(_)
+            | NodeKind::Ensure { .. }
+            | NodeKind::Fail(_)
+            | NodeKind::Reply(_)
+            | NodeKind::Yield(_)
+            | NodeKind::Next(_)
+            | NodeKind::Listener(_) => {}
+        }
+        let mut subjects = BTreeSet::new();
+        let mut visit = |leaf: &Event| match &leaf.kind {
+            EventKind::Step { place, .. } if place.up == 0 => {
+                subjects.extend(by_slot.get(place.slot as usize).copied().flatten().map(|node| node as usize));
+            }
+            EventKind::Task { task, .. } => subjects.extend(self.declared.get(task).copied()),
+            EventKind::Step { .. }
+            | EventKind::Plan(_)
+            | EventKind::Signal(_)
+            | EventKind::Not(_)
+            | EventKind::All(_)
+            | EventKind::Any(_)
+            | EventKind::Damaged => {}
+        };
+        node.event().into_iter().for_each(|event| event.leaves(&mut visit));
+        for subject in subjects {
+            dag.add_edge(NodeIndex::new(subject), target, Edge::Listener);
+        }
+    }
+}
+
 /// The names that a node and the blocks in it read, as seen from its frame.
 fn collect_reads(node: &Node, outer: &[BTreeSet<OuterRead>], reads: &mut BTreeSet<OuterRead>) {
-    node.codes(&mut |code| {
-        reads.extend(code.reads.iter().map(|read| (read.place.up, read.place.slot, read.kind)));
+    let place = |read: &crate::sema::expr::Read| (read.place.up, read.place.slot, read.kind);
+    node.codes(&mut |code| reads.extend(code.reads.iter().map(place)));
+    // A listener waits for nothing: its firings do. What they read further out is there before this block begins.
+    let nearest = u16::from(matches!(node.kind, NodeKind::Listener(_)));
+    node.inner_codes(&mut |code| {
+        let outwards = code.reads.iter().map(place).filter(|(up, ..)| *up > nearest);
+        reads.extend(outwards.map(|(up, slot, kind)| (up - 1, slot, kind)));
     });
-    if let Some(StepKind::Each(each)) = node.step().map(|step| &step.kind)
-        && let Some(by) = &each.by
-    {
-        // `by` is evaluated in the frame of the body.
-        let outwards = by.reads.iter().filter(|read| read.place.up > 0);
-        reads.extend(outwards.map(|read| (read.place.up - 1, read.place.slot, read.kind)));
-    }
     node.inner(&mut |inner| {
         if let Some(inner) = outer.get(inner.0 as usize) {
-            reads.extend(inner);
+            reads.extend(inner.iter().filter(|(up, ..)| *up >= nearest));
         }
     });
 }
@@ -99,13 +158,16 @@ fn vertex(node: &Node) -> Vertex {
     match &node.kind {
         NodeKind::Fail(_) if node.guard.is_empty() => Vertex::Everything,
         NodeKind::Reply(_) | NodeKind::Yield(_) | NodeKind::Next(_) => Vertex::Everything,
+        NodeKind::Set(set) if set.waits_for_all => Vertex::Everything,
         NodeKind::Step(step) if !step.effect.floats() => Vertex::Decisions,
         NodeKind::Step(_)
         | NodeKind::Fail(_)
         | NodeKind::Condition(_)
         | NodeKind::Let(_)
         | NodeKind::Ensure { .. }
-        | NodeKind::NotYet(_) => Vertex::Free,
+        | NodeKind::Task(_)
+        | NodeKind::Set(_)
+        | NodeKind::Listener(_) => Vertex::Free,
     }
 }
 
@@ -113,6 +175,10 @@ fn waits(dag: &DiGraph<Vertex, Edge, u32>) -> Vec<Waits> {
     let mut waits = vec![Waits::default(); dag.node_count()];
     for edge in dag.raw_edges() {
         let Some(target) = waits.get_mut(edge.target().index()) else { continue };
+        // Whoever listens does not wait: the event comes, or it does not.
+        if edge.weight == Edge::Listener {
+            continue;
+        }
         if edge.weight.decides_guard() {
             target.guard += 1;
         } else {

@@ -64,7 +64,7 @@ pub enum Edge {
     Effect,
     /// An earlier read of the state that it changes: only settling is awaited.
     Settle,
-    /// An event starts it.
+    /// An event of it may start the other, which does not wait for that.
     Listener,
 }
 

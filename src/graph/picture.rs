@@ -16,7 +16,7 @@ pub fn drawing(plan: &Plan, graph: &Graph) -> Drawing {
     while let Some((id, path)) = open.pop() {
         let block = Placed { block: plan.block(id), path, first: numbers[id.0 as usize] };
         for (index, node) in block.nodes().iter().enumerate() {
-            draw_node(&block, index, node, &mut drawing);
+            draw_node(plan, &block, index, node, &mut drawing);
         }
         draw_edges(&block, &graph.blocks[id.0 as usize], &mut drawing);
         let mut inner = Vec::new();
@@ -67,7 +67,7 @@ fn numbers(plan: &Plan) -> Vec<usize> {
     counts.scan(0, count).collect()
 }
 
-fn draw_node(block: &Placed<'_>, index: usize, node: &Node, drawing: &mut Drawing) {
+fn draw_node(plan: &Plan, block: &Placed<'_>, index: usize, node: &Node, drawing: &mut Drawing) {
     let id = block.name(index);
     let (kind, label) = match &node.kind {
         NodeKind::Condition(_) => return,
@@ -78,7 +78,12 @@ fn draw_node(block: &Placed<'_>, index: usize, node: &Node, drawing: &mut Drawin
         NodeKind::Reply(_) => (Shape::Reply, "reply".to_owned()),
         NodeKind::Yield(_) => (Shape::Yield, "yield".to_owned()),
         NodeKind::Next(_) => (Shape::Yield, "next".to_owned()),
-        NodeKind::NotYet(what) => (Shape::Task, what.trim_matches('`').to_owned()),
+        NodeKind::Task(_) => (Shape::Task, format!("task {id}")),
+        NodeKind::Set(set) => {
+            let task = plan.task(set.task);
+            (Shape::Task, format!("set {} {}", task.name, task.status_name(set.status)))
+        }
+        NodeKind::Listener(_) => (Shape::Task, format!("listener {id}")),
     };
     let group = (!block.path.is_empty()).then(|| block.path.clone());
     drawing.nodes.push(DrawnNode { id, label, kind, group });
@@ -145,7 +150,9 @@ fn shape(step: &Step) -> Shape {
         StepKind::Do(_) | StepKind::Each(_) | StepKind::Repeat(_) | StepKind::Race(_) | StepKind::Match { .. } => {
             Shape::Block
         }
-        StepKind::NotYet(_) => Shape::Wait,
+        StepKind::Ask(_) | StepKind::Infer(_) | StepKind::Input(_) | StepKind::Wait(_) | StepKind::Damaged => {
+            Shape::Wait
+        }
     }
 }
 
@@ -153,12 +160,7 @@ fn label(path: &str, step: &Step) -> String {
     let what = match &step.kind {
         StepKind::Call(Call { target: Target::Tool(signature), .. }) => signature.path(),
         StepKind::Call(Call { target: Target::Plan(_, name), .. }) => name.to_string(),
-        StepKind::Do(_) => "do".to_owned(),
-        StepKind::Each(_) => "each".to_owned(),
-        StepKind::Repeat(_) => "repeat".to_owned(),
-        StepKind::Race(_) => "race".to_owned(),
-        StepKind::Match { .. } => "match".to_owned(),
-        StepKind::NotYet(what) => what.trim_matches('`').to_owned(),
+        other => other.word().unwrap_or("").to_owned(),
     };
     format!("{path}\n{what}")
 }

@@ -43,7 +43,9 @@ impl Least {
                 | NodeKind::Reply(_)
                 | NodeKind::Yield(_)
                 | NodeKind::Next(_)
-                | NodeKind::NotYet(_) => {}
+                | NodeKind::Task(_)
+                | NodeKind::Set(_)
+                | NodeKind::Listener(_) => {}
             }
         }
         calls
@@ -72,7 +74,12 @@ impl Least {
             StepKind::Repeat(repeat) => self.block_calls(plan, repeat.body),
             StepKind::Race(branches) => self.fewest(plan, branches.iter().map(|(_, body)| *body)),
             StepKind::Match { arms, .. } => self.fewest(plan, arms.iter().map(|(_, body)| *body)),
-            StepKind::Each(_) | StepKind::NotYet(_) => 0,
+            StepKind::Each(_)
+            | StepKind::Ask(_)
+            | StepKind::Infer(_)
+            | StepKind::Input(_)
+            | StepKind::Wait(_)
+            | StepKind::Damaged => 0,
         }
     }
 

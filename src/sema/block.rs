@@ -56,12 +56,8 @@ impl PlanChecker<'_> {
             ast::StatementKind::Step(step) => self.step(step, span),
             ast::StatementKind::Let { name, ty, value } => self.let_value(span, name, ty.as_ref(), value),
             ast::StatementKind::If { arms, otherwise } => self.if_arms(arms, otherwise.as_ref()),
-            ast::StatementKind::Task { name, statuses, context, external, .. } => {
-                self.task(span, name, statuses, context.as_ref(), *external);
-            }
-            ast::StatementKind::Set { task, status, context, when, after } => {
-                self.set(span, task, status, context.as_ref(), when.as_ref(), after.as_ref());
-            }
+            ast::StatementKind::Task { .. } => self.task(statement),
+            ast::StatementKind::Set { .. } => self.set(statement),
             ast::StatementKind::Listener { .. } => self.listener(statement),
             ast::StatementKind::Ensure { condition, message } => {
                 let condition = self.condition(condition);

@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::annotation::NamedTypes;
+use super::context::Contexts;
 use super::expr::{Checker, Code, Expectation, ReadKind, atoms, negated_atoms};
 use super::file::Namespace;
 use super::names::{Names, NewName};
-use super::plan::{Block, BlockId, GuardAtom, Node, NodeId, NodeKind, Plan, Touch};
+use super::plan::{After, Block, BlockId, GuardAtom, Node, NodeId, NodeKind, Plan, Task, TaskId, Touch};
 use super::scope::{Atom, Lookup, NameKind, Scope as _};
 use super::tools::Tools;
 use super::unread::Made;
@@ -38,7 +39,9 @@ pub(super) struct PlanChecker<'a> {
     pub names: Names,
     pub open: Vec<OpenBlock>,
     pub blocks: Vec<Block>,
-    pub tasks: BTreeMap<Arc<str>, Vec<Arc<str>>>,
+    pub tasks: Vec<Task>,
+    pub task_names: BTreeMap<Arc<str>, TaskId>,
+    pub contexts: Contexts,
     pub plans: Vec<Arc<Plan>>,
     pub not_yet: Vec<(Span, &'static str)>,
     /// The declared type of the reply.
@@ -182,6 +185,11 @@ impl PlanChecker<'_> {
         Some(open)
     }
 
+    /// The number of the innermost block.
+    pub(super) fn block(&self) -> BlockId {
+        self.open.last().map_or(BlockId(0), |block| block.id)
+    }
+
     /// Adds a node to the innermost block, under the guard that holds now.
     pub(super) fn push(&mut self, span: Span, kind: NodeKind) -> NodeId {
         self.push_node(span, None, Vec::new(), kind)
@@ -192,7 +200,7 @@ impl PlanChecker<'_> {
         &mut self,
         span: Span,
         named: Option<(Arc<str>, u32)>,
-        after: Vec<NodeId>,
+        after: Vec<After>,
         kind: NodeKind,
     ) -> NodeId {
         let Some(block) = self.open.last_mut() else { return NodeId(0) };

@@ -1,10 +1,11 @@
 //! The clauses of a step: which may stand there, and what they say.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::checker::PlanChecker;
-use super::expr::Expectation;
-use super::plan::{NodeId, Recover, Step, StepKind, Until};
+use super::expr::{Code, Expectation};
+use super::plan::{After, Clauses, Confirm, Recover, StepKind, Until, Verify};
 use super::step::CheckedBody;
 use crate::diag::{Diagnostic, Edit, codes};
 use crate::source::Span;
@@ -13,7 +14,7 @@ use crate::types::{Effect, ErrorPattern, Type};
 
 impl PlanChecker<'_> {
     /// The steps that a step names in `after`, and whether `after none` frees it of the order of effects.
-    pub(super) fn order(&mut self, clauses: &[ast::Clause]) -> (Vec<NodeId>, bool) {
+    pub(super) fn order(&mut self, clauses: &[ast::Clause]) -> (Vec<After>, bool) {
         let (mut after, mut unordered) = (Vec::new(), false);
         for clause in clauses {
             match &clause.kind {
@@ -28,10 +29,10 @@ impl PlanChecker<'_> {
     }
 
     /// The node of a step of this block that stands above.
-    pub(super) fn step_above(&mut self, name: &ast::Name) -> Option<NodeId> {
+    pub(super) fn step_above(&mut self, name: &ast::Name) -> Option<After> {
         self.read.insert(name.text.clone());
         if let Some(node) = self.open.last().and_then(|block| block.steps.get(&name.text)) {
-            return Some(*node);
+            return Some(After { node: *node, span: name.span });
         }
         // Steps of outer blocks stand above the step that holds this block; it has waited for them already.
         if self.open.iter().rev().skip(1).any(|block| block.steps.contains_key(&name.text)) {
@@ -59,10 +60,10 @@ impl PlanChecker<'_> {
     }
 
     /// Everything but `when`, `after` and `recover`. The step's own name is visible.
-    pub(super) fn clauses(&mut self, step: &ast::Step, body: &CheckedBody) -> Step {
-        let mut checked = Step::bare(StepKind::NotYet("a step"), Type::Invalid, body.effect, Vec::new());
+    pub(super) fn clauses(&mut self, step: &ast::Step, body: &CheckedBody) -> Clauses {
+        let mut checked = Clauses::default();
         let subject = Subject::of(&step.body, body);
-        checked.clauses = step.clauses.iter().map(|clause| (clause_word(&clause.kind), clause.span)).collect();
+        checked.places = step.clauses.iter().map(|clause| (clause_word(&clause.kind), clause.span)).collect();
         for clause in &step.clauses {
             if let Some(reason) = not_applicable(&clause.kind, subject) {
                 self.refuse_clause(clause, reason);
@@ -74,7 +75,7 @@ impl PlanChecker<'_> {
         checked
     }
 
-    fn clause(&mut self, step: &ast::Step, clause: &ast::Clause, body: &CheckedBody, checked: &mut Step) {
+    fn clause(&mut self, step: &ast::Step, clause: &ast::Clause, body: &CheckedBody, checked: &mut Clauses) {
         match &clause.kind {
             ast::ClauseKind::When(_)
             | ast::ClauseKind::After(_)
@@ -96,7 +97,7 @@ impl PlanChecker<'_> {
                 }
             }
             ast::ClauseKind::Cache(duration) => {
-                self.duration(duration, "`cache`");
+                checked.cache = Some(self.duration(duration, "`cache`"));
                 self.mark_not_yet(clause.span, "`cache`");
                 if !body.effect.floats() {
                     let message = format!("a call of class `{}` cannot be cached", body.effect);
@@ -108,26 +109,34 @@ impl PlanChecker<'_> {
                 }
             }
             ast::ClauseKind::Confirm { text, by, expires } => {
-                self.text(text, "the question of `confirm`");
-                self.role_and_expiry(by.as_ref(), expires.as_ref());
+                let text = self.text(text, "the question of `confirm`");
+                let (by, expires) = self.role_and_expiry(by.as_ref(), expires.as_ref());
+                checked.confirm = Some(Confirm { span: clause.span, text, by, expires });
                 self.mark_not_yet(clause.span, "`confirm`");
             }
-            ast::ClauseKind::Verify { .. } => self.verify(clause, body),
+            ast::ClauseKind::Verify { .. } => {
+                checked.verify = self.without_value(step, body, |checker| checker.verify(clause, body));
+            }
             ast::ClauseKind::Undo(call) => {
-                self.names.retype(
-                    &step.name.text,
-                    Type::union([body.ty.clone(), Type::Null]),
-                    std::sync::Arc::default(),
-                );
-                self.call(call);
-                self.names.retype(&step.name.text, body.ty.clone(), std::sync::Arc::default());
+                let call = self.without_value(step, body, |checker| checker.call(call));
+                checked.undo = call.map(|(call, ..)| call);
                 self.mark_not_yet(clause.span, "`undo`");
             }
         }
     }
 
-    fn verify(&mut self, clause: &ast::Clause, body: &CheckedBody) {
-        let ast::ClauseKind::Verify { call, every, within, binding, check, gives } = &clause.kind else { return };
+    /// Checks a clause in which the step may have no value, since its answer was lost.
+    fn without_value<T>(&mut self, step: &ast::Step, body: &CheckedBody, check: impl FnOnce(&mut Self) -> T) -> T {
+        let optional = self.seen_type(&step.name.text, body.ty.clone().optional());
+        self.names.retype(&step.name.text, optional, Arc::default());
+        let checked = check(self);
+        let own = self.seen_type(&step.name.text, body.ty.clone());
+        self.names.retype(&step.name.text, own, Arc::default());
+        checked
+    }
+
+    fn verify(&mut self, clause: &ast::Clause, body: &CheckedBody) -> Option<Verify> {
+        let ast::ClauseKind::Verify { call, every, within, binding, check, gives } = &clause.kind else { return None };
         let found = self.call(call);
         if let Some((found, ..)) = &found
             && !found.effect.floats()
@@ -136,33 +145,34 @@ impl PlanChecker<'_> {
             let diagnostic = Diagnostic::new(&codes::effects::VERIFY_NOT_READ, found.span, message);
             self.diagnostics.push(diagnostic.help("call a tool of class `read`"));
         }
-        for duration in [every, within].into_iter().flatten() {
-            self.duration(duration, "a time of `verify`");
-        }
-        let ty = found.map_or(Type::Invalid, |(_, ty, _)| ty);
-        self.open_block(super::checker::BlockKind::Do, None, &[]);
+        let mut time = |time: &Option<ast::Expr>| time.as_ref().map(|time| self.duration(time, "a time of `verify`"));
+        let (every, within) = (time(every), time(within));
+        let ty = found.as_ref().map_or(Type::Invalid, |(_, ty, _)| ty.clone());
+        let frame = self.open_block(super::checker::BlockKind::Do, None, &[]);
         self.introduce_local(binding, ty);
-        self.condition(check);
-        if let Some(gives) = gives {
+        let check = self.condition(check);
+        let gives = gives.as_ref().map(|gives| {
             let expectation = Expectation::of("`gives` stands for the step's value, which");
-            self.value_of(gives, &body.ty, &expectation);
-        }
+            self.value_of(gives, &body.ty, &expectation)
+        });
         self.close_block();
         self.mark_not_yet(clause.span, "`verify`");
+        let (call, ..) = found?;
+        Some(Verify { span: clause.span, call, every, within, frame, check, gives })
     }
 
     /// `by "role"` and `expires d`.
-    pub(super) fn role_and_expiry(&mut self, by: Option<&ast::Expr>, expires: Option<&ast::Expr>) {
-        if let Some(by) = by {
-            self.text(by, "the role in `by`");
-        }
-        if let Some(expires) = expires {
-            self.duration(expires, "`expires`");
-        }
+    pub(super) fn role_and_expiry(
+        &mut self,
+        by: Option<&ast::Expr>,
+        expires: Option<&ast::Expr>,
+    ) -> (Option<Code>, Option<Code>) {
+        let by = by.map(|by| self.text(by, "the role in `by`"));
+        (by, expires.map(|expires| self.duration(expires, "`expires`")))
     }
 
     /// An expression that gives a length of time.
-    pub(super) fn duration(&mut self, expression: &ast::Expr, what: &str) -> super::expr::Code {
+    pub(super) fn duration(&mut self, expression: &ast::Expr, what: &str) -> Code {
         self.value_of(expression, &Type::Duration, &Expectation::of(what))
     }
 
@@ -213,7 +223,7 @@ impl PlanChecker<'_> {
     }
 
     /// What clauses say of each other.
-    fn bounds(&mut self, step: &ast::Step, checked: &Step) {
+    fn bounds(&mut self, step: &ast::Step, checked: &Clauses) {
         let clause = |wanted: &str| step.clauses.iter().find(|clause| clause_word(&clause.kind) == wanted);
         if let Some(until) = clause("until")
             && checked.within.is_none()
@@ -224,7 +234,7 @@ impl PlanChecker<'_> {
                 .fix("add `within 10m`", Span::at(end), " within 10m");
             self.diagnostics.push(diagnostic);
         }
-        let constant = |code: &Option<super::expr::Code>| match code.as_ref()?.constant()? {
+        let constant = |code: &Option<Code>| match code.as_ref()?.constant()? {
             crate::value::Value::Duration(nanos) => Some(*nanos),
             _ => None,
         };

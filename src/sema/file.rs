@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::annotation::{NamedTypes, is_optional};
 use super::block::ends;
 use super::checker::{BlockKind, PlanChecker, Shared};
+use super::context::Contexts;
 use super::expr::Expectation;
 use super::finding::{duplicate_name, quoted, unknown};
 use super::names::Names;
@@ -322,54 +323,70 @@ fn check_plan(
     diagnostics: &mut Vec<Diagnostic>,
     used: &mut BTreeSet<Arc<str>>,
 ) -> Plan {
-    let declared = plan.returns.as_ref().map(|returns| types.resolve(returns, diagnostics));
-    let mut checker = PlanChecker {
-        shared,
-        types,
-        diagnostics,
-        used,
-        names: Names::new(shared.namespaces.keys().cloned()),
-        open: Vec::new(),
-        blocks: Vec::new(),
-        tasks: BTreeMap::new(),
-        plans: Vec::new(),
-        not_yet: Vec::new(),
-        declared: declared.clone(),
-        replies: Vec::new(),
-        read: BTreeSet::new(),
-        valued: BTreeSet::new(),
-        made: Made::default(),
-        ambiguous: BTreeSet::new(),
-        statement: None,
-    };
-    checker.open_block(BlockKind::Plan, None, &plan.body.statements);
-    let parameters = checker.parameters(&plan.parameters);
-    let (policy, allow) = checker.head(&plan.body);
-    checker.statements(&plan.body.statements);
-    let (effect, touches) =
-        checker.close_block().map_or((Effect::Pure, Vec::new()), |block| (block.effect, block.touches));
-    let always = plan.body.statements.iter().any(|statement| ends(statement, BlockKind::Plan));
-    checker.replies_always(plan, always);
-    checker.unread(plan);
-    let absent = if always { None } else { Some(Type::Null) };
-    let returns = declared.unwrap_or_else(|| Type::union(checker.replies.iter().cloned().chain(absent)));
-    Plan {
-        name: plan.name.text.clone(),
-        doc: item.doc.clone(),
-        span: plan.name.span,
-        parameters,
-        returns,
-        policy,
-        allow,
-        blocks: checker.blocks,
-        effect,
-        touches,
-        plans: checker.plans,
-        not_yet: checker.not_yet,
+    let first = diagnostics.len();
+    let mut contexts = Contexts::of_plan(&plan.body);
+    loop {
+        let declared = plan.returns.as_ref().map(|returns| types.resolve(returns, diagnostics));
+        let mut checker = PlanChecker {
+            shared,
+            types,
+            diagnostics,
+            used,
+            names: Names::new(shared.namespaces.keys().cloned()),
+            open: Vec::new(),
+            blocks: Vec::new(),
+            tasks: Vec::new(),
+            task_names: BTreeMap::new(),
+            contexts,
+            plans: Vec::new(),
+            not_yet: Vec::new(),
+            declared,
+            replies: Vec::new(),
+            read: BTreeSet::new(),
+            valued: BTreeSet::new(),
+            made: Made::default(),
+            ambiguous: BTreeSet::new(),
+            statement: None,
+        };
+        let result = checker.plan(item, plan);
+        contexts = checker.contexts;
+        if !contexts.again() {
+            return result;
+        }
+        diagnostics.truncate(first);
     }
 }
 
 impl PlanChecker<'_> {
+    fn plan(&mut self, item: &ast::Item, plan: &ast::Plan) -> Plan {
+        self.open_block(BlockKind::Plan, None, &plan.body.statements);
+        let parameters = self.parameters(&plan.parameters);
+        let (policy, allow) = self.head(&plan.body);
+        self.statements(&plan.body.statements);
+        let (effect, touches) =
+            self.close_block().map_or((Effect::Pure, Vec::new()), |block| (block.effect, block.touches));
+        let always = plan.body.statements.iter().any(|statement| ends(statement, BlockKind::Plan));
+        self.replies_always(plan, always);
+        self.unread(plan);
+        let absent = if always { None } else { Some(Type::Null) };
+        let returns = self.declared.clone();
+        Plan {
+            name: plan.name.text.clone(),
+            doc: item.doc.clone(),
+            span: plan.name.span,
+            parameters,
+            returns: returns.unwrap_or_else(|| Type::union(self.replies.iter().cloned().chain(absent))),
+            policy,
+            allow,
+            blocks: std::mem::take(&mut self.blocks),
+            tasks: std::mem::take(&mut self.tasks),
+            effect,
+            touches,
+            plans: std::mem::take(&mut self.plans),
+            not_yet: std::mem::take(&mut self.not_yet),
+        }
+    }
+
     fn parameters(&mut self, parameters: &[ast::Parameter]) -> Vec<PlanParameter> {
         let mut checked = Vec::new();
         for parameter in parameters {

@@ -5,7 +5,9 @@ mod block;
 mod call;
 mod checker;
 mod clause;
+mod context;
 mod contradiction;
+mod event;
 pub mod expr;
 mod file;
 mod finding;
@@ -15,6 +17,7 @@ mod remedy;
 mod scope;
 mod settings;
 mod step;
+mod task;
 mod test_item;
 mod tools;
 mod unread;
@@ -22,8 +25,9 @@ mod waiting;
 
 pub use file::{CheckedFile, Files, check_file};
 pub use plan::{
-    Block, BlockId, Call, Each, Failing, GuardAtom, Jitter, Node, NodeId, NodeKind, OnFailure, Plan, PlanParameter,
-    Policy, Recover, Repeat, Retry, Step, StepKind, Target, Touch, Until,
+    After, Ask, Block, BlockId, Call, Clauses, Confirm, Each, Event, EventKind, Failing, GuardAtom, Infer, Input,
+    InputField, Jitter, Listener, Node, NodeId, NodeKind, OnFailure, Plan, PlanParameter, PlanTest, Policy, Recover,
+    Repeat, Retry, Set, Status, Step, StepKind, Target, Task, TaskId, TaskTest, Touch, Until, Verify, Wait,
 };
 pub use remedy::tidy_removals;
 pub use scope::{Atom, Binding, Lookup, NameKind, Place, Scope};

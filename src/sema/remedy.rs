@@ -115,7 +115,9 @@ impl PlanChecker<'_> {
             | NodeKind::Reply(_)
             | NodeKind::Yield(_)
             | NodeKind::Next(_)
-            | NodeKind::NotYet(_) => false,
+            | NodeKind::Task(_)
+            | NodeKind::Set(_)
+            | NodeKind::Listener(_) => false,
         })
     }
 }

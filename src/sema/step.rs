@@ -26,9 +26,9 @@ pub(super) struct CheckedBody {
 }
 
 impl CheckedBody {
-    /// A body that the checker accepts and the engine refuses, or that has been reported.
-    pub(super) fn opaque(what: &'static str, ty: Type) -> Self {
-        Self::new(StepKind::NotYet(what), ty, Effect::Pure, Vec::new())
+    /// A body that has been reported.
+    pub(super) fn damaged(ty: Type) -> Self {
+        Self::new(StepKind::Damaged, ty, Effect::Pure, Vec::new())
     }
 
     pub(super) fn new(kind: StepKind, ty: Type, effect: Effect, touches: Vec<Touch>) -> Self {
@@ -52,17 +52,27 @@ impl PlanChecker<'_> {
         let recover = self.recover_arms(step);
         let slot = self.introduce(&step.name, NameKind::Step, body.ty.clone());
         self.note_call(step, &body);
-        let mut checked = self.clauses(step, &body);
+        let clauses = self.clauses(step, &body);
         let mut types = vec![body.ty];
+        let mut arms = Vec::with_capacity(recover.len());
         for (arm, arm_type) in recover {
             types.push(arm_type);
-            checked.recover.push(arm);
+            arms.push(arm);
         }
         let ty = Type::union(types);
         let seen = self.seen_type(&step.name.text, ty.clone());
         self.names.retype(&step.name.text, seen, body.branches);
         self.note_effect(body.effect, &body.touches);
-        let step_node = Step { kind: body.kind, ty, effect: body.effect, touches: body.touches, unordered, ..checked };
+        let step_node = Step {
+            span: step.name.span,
+            kind: body.kind,
+            ty,
+            effect: body.effect,
+            touches: body.touches,
+            unordered,
+            clauses: (!clauses.is_empty()).then(|| Box::new(clauses)),
+            recover: arms,
+        };
         let named = Some((step.name.text.clone(), slot));
         let node = self.push_node(span, named, after, NodeKind::Step(Box::new(step_node)));
         if let Some(block) = self.open.last_mut() {
@@ -110,21 +120,19 @@ impl PlanChecker<'_> {
             ast::StepBody::Repeat { state, initial, max, body } => self.repeat(state, initial, max.as_ref(), body),
             ast::StepBody::Race(branches) => self.race(step.name.span, branches),
             ast::StepBody::Match { subject, arms } => self.match_arms(subject, arms),
-            ast::StepBody::Ask { agent, arguments, returns } => {
-                self.ask(step.name.span, Some(agent), arguments, returns)
-            }
-            ast::StepBody::Infer { arguments, returns } => self.ask(step.name.span, None, arguments, returns),
+            ast::StepBody::Ask { agent, arguments, returns } => self.ask(step.name.span, agent, arguments, returns),
+            ast::StepBody::Infer { arguments, returns } => self.infer(step.name.span, arguments, returns),
             ast::StepBody::Input { prompt, by, expires, fields } => {
                 self.input(step.name.span, prompt, by.as_ref(), expires.as_ref(), fields)
             }
             ast::StepBody::Wait(wait) => self.wait(step.name.span, wait),
-            ast::StepBody::Error => CheckedBody::opaque("a damaged step", Type::Invalid),
+            ast::StepBody::Error => CheckedBody::damaged(Type::Invalid),
         }
     }
 
     fn called(&mut self, expression: &ast::Expr) -> CheckedBody {
         let Some((call, ty, touches)) = self.call(expression) else {
-            return CheckedBody::opaque("a damaged step", Type::Invalid);
+            return CheckedBody::damaged(Type::Invalid);
         };
         let effect = call.effect;
         CheckedBody::new(StepKind::Call(call), ty, effect, touches)
@@ -144,7 +152,7 @@ impl PlanChecker<'_> {
         make: impl FnOnce(&OpenBlock) -> StepKind,
     ) -> CheckedBody {
         let Some(mut block) = self.close_block() else {
-            return CheckedBody::opaque("a damaged step", Type::Invalid);
+            return CheckedBody::damaged(Type::Invalid);
         };
         let step = make(&block);
         let ty = block_type(std::mem::take(&mut block.yields), statements, kind);
@@ -153,7 +161,7 @@ impl PlanChecker<'_> {
 
     fn each(&mut self, body: &ast::StepBody) -> CheckedBody {
         let ast::StepBody::Each { element, index, list, max, parallel, by, settle, body: block } = body else {
-            return CheckedBody::opaque("a damaged step", Type::Invalid);
+            return CheckedBody::damaged(Type::Invalid);
         };
         let list_code = self.value(list);
         let element_type = self.element_type(&list_code, list.span);
@@ -380,7 +388,7 @@ impl PlanChecker<'_> {
         self.note_effect(call.effect, &touches);
         let slot = self.names.slot();
         let effect = call.effect;
-        let step = Step::bare(StepKind::Call(call), ty.clone(), effect, touches);
+        let step = Step::bare(expression.span, StepKind::Call(call), ty.clone(), effect, touches);
         self.push_node(expression.span, Some((arc(label), slot)), Vec::new(), NodeKind::Step(Box::new(step)));
         let place = Place { up: 0, slot };
         let value = Code::place(place, arc(label), ty.clone(), expression.span);

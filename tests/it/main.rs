@@ -9,6 +9,7 @@ mod expr;
 mod fixes;
 mod graph;
 mod mock;
+mod model;
 mod mutation;
 mod nestools;
 mod plans;

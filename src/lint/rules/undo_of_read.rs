@@ -7,7 +7,9 @@ use crate::types::Type;
 
 pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     for site in subject.steps() {
-        let known = !matches!(site.step.kind, StepKind::NotYet(_)) && site.step.ty != Type::Invalid;
+        // Elsewhere the clause itself has been reported.
+        let refused = matches!(site.step.kind, StepKind::Input(_) | StepKind::Wait(_) | StepKind::Damaged);
+        let known = !refused && site.step.ty != Type::Invalid;
         if !known || !site.step.effect.floats() {
             continue;
         }

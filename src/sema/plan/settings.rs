@@ -1,0 +1,49 @@
+//! What a plan or a step settles beforehand: policies, retries, the ways to fail.
+
+use std::time::Duration;
+
+use crate::types::ErrorPattern;
+
+/// What to do about failed attempts; what is left out comes from the policy.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Retry {
+    /// All attempts, the first included.
+    pub attempts: Option<u32>,
+    pub delay: Option<Duration>,
+    pub factor: Option<f64>,
+    pub max_delay: Option<Duration>,
+    pub jitter: Option<Jitter>,
+    pub on: Option<Vec<ErrorPattern>>,
+    pub pause_when_exhausted: Option<bool>,
+}
+
+/// How waits between attempts are spread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Jitter {
+    None,
+    /// Uniform from zero to the whole wait.
+    Full,
+}
+
+/// What happens to a run in which a step failed for good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum OnFailure {
+    #[default]
+    Undo,
+    Pause,
+    Settle,
+}
+
+/// `policy { … }`; what is left out comes from the project, then from the defaults.
+#[derive(Clone, Debug, Default)]
+pub struct Policy {
+    pub retry: Retry,
+    pub timeout: Option<Duration>,
+    pub deadline: Option<Duration>,
+    pub concurrency: Option<u32>,
+    pub on_failure: Option<OnFailure>,
+    pub budget_calls: Option<u64>,
+    pub max_steps: Option<u64>,
+    /// In bytes.
+    pub max_result: Option<u64>,
+}

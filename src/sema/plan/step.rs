@@ -1,0 +1,367 @@
+//! Steps of the checked plan: what they call or hold, and their clauses.
+
+use std::sync::Arc;
+
+use super::{BlockId, Event, Retry};
+use crate::sema::expr::{Code, Matcher};
+use crate::source::Span;
+use crate::types::{Effect, ErrorPattern, Signature, Type};
+
+/// A step with its clauses.
+#[derive(Debug)]
+pub struct Step {
+    /// Of its name.
+    pub span: Span,
+    pub kind: StepKind,
+    /// The type of its value, recovered or not, without the absence that a guard brings.
+    pub ty: Type,
+    pub effect: Effect,
+    pub touches: Vec<Touch>,
+    /// `after none`: no order against other calls on the same state.
+    pub unordered: bool,
+    /// Most steps have none.
+    pub clauses: Option<Box<Clauses>>,
+    pub recover: Vec<Recover>,
+}
+
+#[derive(Debug)]
+pub enum StepKind {
+    Call(Call),
+    Do(BlockId),
+    Each(Box<Each>),
+    Repeat(Box<Repeat>),
+    /// First success wins; branches are named.
+    Race(Vec<(Arc<str>, BlockId)>),
+    Match {
+        subject: Code,
+        arms: Vec<(Matcher, BlockId)>,
+    },
+    Ask(Box<Ask>),
+    Infer(Box<Infer>),
+    Input(Box<Input>),
+    Wait(Box<Wait>),
+    /// Already reported: a plan with it has errors and never runs.
+    Damaged,
+}
+
+/// What a step says beside what it does, its guard, its order and its `recover` arms.
+#[derive(Debug, Default)]
+pub struct Clauses {
+    /// The words of all clauses and where they stand, in the order written.
+    pub places: Vec<(&'static str, Span)>,
+    pub timeout: Option<Code>,
+    pub within: Option<Code>,
+    pub retry: Option<Retry>,
+    pub until: Option<Until>,
+    pub confirm: Option<Confirm>,
+    /// How long the result may be given again.
+    pub cache: Option<Code>,
+    pub verify: Option<Verify>,
+    /// What takes the step back. The step's own slot holds its value, or null where it has none.
+    pub undo: Option<Call>,
+}
+
+/// A call of a tool or of another plan.
+#[derive(Debug)]
+pub struct Call {
+    pub span: Span,
+    pub target: Target,
+    pub arguments: Vec<(Arc<str>, Code)>,
+    /// The class of this very call: some tools tell it by a constant argument.
+    pub effect: Effect,
+}
+
+#[derive(Debug, Clone)]
+pub enum Target {
+    Tool(Arc<Signature>),
+    /// An index into [`super::Plan::plans`], and the name it is called by.
+    Plan(usize, Arc<str>),
+}
+
+/// `each v[, i] in list max N [parallel P] [by key] [settle]`; the element is slot 0 of the body, the index slot 1.
+#[derive(Debug)]
+pub struct Each {
+    pub list: Code,
+    pub max: Option<Code>,
+    pub parallel: Option<Code>,
+    /// Evaluated in a frame of the body.
+    pub by: Option<Code>,
+    pub settle: bool,
+    pub body: BlockId,
+}
+
+/// `repeat v = e max N`; the state is slot 0 of the body.
+#[derive(Debug)]
+pub struct Repeat {
+    pub initial: Code,
+    pub max: Option<Code>,
+    pub body: BlockId,
+}
+
+/// `recover class as e => …`; the error is slot 0 of the body.
+#[derive(Debug)]
+pub struct Recover {
+    /// Empty where every class is caught but `unknown_outcome` and `internal`.
+    pub patterns: Vec<ErrorPattern>,
+    pub body: BlockId,
+}
+
+/// `until e every d`; while it is evaluated the step's own slot holds the latest answer.
+#[derive(Debug)]
+pub struct Until {
+    pub condition: Code,
+    pub every: Code,
+}
+
+/// `confirm "…" [by "role"] [expires d]`: nothing is sent before somebody has agreed.
+#[derive(Debug)]
+pub struct Confirm {
+    pub span: Span,
+    pub text: Code,
+    pub by: Option<Code>,
+    pub expires: Option<Code>,
+}
+
+/// `verify CALL [every d within d] as v => CHECK [gives EXPR]`. While it is evaluated the step's own slot holds its
+/// value, or null where it has none.
+#[derive(Debug)]
+pub struct Verify {
+    pub span: Span,
+    pub call: Call,
+    pub every: Option<Code>,
+    pub within: Option<Code>,
+    /// A block without statements: the frame of `check` and `gives`, whose slot 0 holds what the call gave.
+    pub frame: BlockId,
+    pub check: Code,
+    /// The value of the step where its own answer was lost.
+    pub gives: Option<Code>,
+}
+
+/// `ask agent("…", with: {…}) -> T`
+#[derive(Debug)]
+pub struct Ask {
+    pub span: Span,
+    pub agent: Arc<str>,
+    pub prompt: Code,
+    pub with: Option<Code>,
+    pub returns: Type,
+}
+
+/// `infer("…", model: "…", with: {…}) -> T`
+#[derive(Debug)]
+pub struct Infer {
+    pub span: Span,
+    pub prompt: Code,
+    /// The project's own model where it says nothing.
+    pub model: Option<Code>,
+    pub with: Option<Code>,
+    pub returns: Type,
+}
+
+/// `input "…" [by "role"] [expires d] -> { … }`
+#[derive(Debug)]
+pub struct Input {
+    pub prompt: Code,
+    pub by: Option<Code>,
+    pub expires: Option<Code>,
+    pub fields: Vec<InputField>,
+}
+
+/// `field: T = e` or `field: T in LIST`
+#[derive(Debug)]
+pub struct InputField {
+    pub name: Arc<str>,
+    pub ty: Type,
+    /// Nobody is asked for a field whose default is not null.
+    pub default: Option<Code>,
+    pub options: Option<Code>,
+}
+
+/// A step that only waits.
+#[derive(Debug)]
+pub enum Wait {
+    /// `wait 5m`
+    For(Code),
+    /// `wait until t`
+    Until(Code),
+    /// `wait for EVENT [-> T]`; its value is what the event brings.
+    Event { on: Event, payload: Option<Type> },
+}
+
+/// The state that a call reads or changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Touch {
+    pub namespace: Arc<str>,
+    /// A part of the namespace's state that is known to differ from other parts; all of it where unknown.
+    pub resource: Option<Arc<str>>,
+    pub effect: Effect,
+}
+
+impl Step {
+    /// A step without clauses.
+    #[must_use]
+    pub fn bare(span: Span, kind: StepKind, ty: Type, effect: Effect, touches: Vec<Touch>) -> Self {
+        Self { span, kind, ty, effect, touches, unordered: false, clauses: None, recover: Vec::new() }
+    }
+
+    /// Where the clauses with this word stand.
+    pub fn clause_spans(&self, word: &str) -> impl Iterator<Item = Span> {
+        let places = self.clauses.iter().flat_map(|clauses| &clauses.places);
+        places.filter(move |(known, _)| *known == word).map(|(_, span)| *span)
+    }
+
+    /// How long one attempt may take.
+    #[must_use]
+    pub fn timeout(&self) -> Option<&Code> {
+        self.clauses.as_ref()?.timeout.as_ref()
+    }
+
+    /// How long the step may take in all.
+    #[must_use]
+    pub fn within(&self) -> Option<&Code> {
+        self.clauses.as_ref()?.within.as_ref()
+    }
+
+    /// What it says itself of failed attempts.
+    #[must_use]
+    pub fn retry(&self) -> Option<&Retry> {
+        self.clauses.as_ref()?.retry.as_ref()
+    }
+
+    /// What it polls for.
+    #[must_use]
+    pub fn until(&self) -> Option<&Until> {
+        self.clauses.as_ref()?.until.as_ref()
+    }
+
+    /// What may know whether it happened.
+    #[must_use]
+    pub fn verify(&self) -> Option<&Verify> {
+        self.clauses.as_ref()?.verify.as_ref()
+    }
+
+    /// Every expression that is evaluated in the frame of the step.
+    pub(super) fn codes<'a>(&'a self, visit: &mut dyn FnMut(&'a Code)) {
+        self.kind.codes(visit);
+        if let Some(clauses) = &self.clauses {
+            clauses.codes(visit);
+        }
+    }
+
+    /// Every block that it owns.
+    pub(super) fn inner(&self, visit: &mut dyn FnMut(BlockId)) {
+        match &self.kind {
+            StepKind::Do(body) => visit(*body),
+            StepKind::Each(each) => visit(each.body),
+            StepKind::Repeat(repeat) => visit(repeat.body),
+            StepKind::Race(branches) => branches.iter().for_each(|(_, body)| visit(*body)),
+            StepKind::Match { arms, .. } => arms.iter().for_each(|(_, body)| visit(*body)),
+            StepKind::Call(_)
+            | StepKind::Ask(_)
+            | StepKind::Infer(_)
+            | StepKind::Input(_)
+            | StepKind::Wait(_)
+            | StepKind::Damaged => {}
+        }
+        self.recover.iter().for_each(|arm| visit(arm.body));
+        self.verify().iter().for_each(|verify| visit(verify.frame));
+    }
+}
+
+impl StepKind {
+    /// The word for what it does; nothing for a call, which has a name.
+    #[must_use]
+    pub const fn word(&self) -> Option<&'static str> {
+        match self {
+            Self::Call(_) => None,
+            Self::Do(_) => Some("do"),
+            Self::Each(_) => Some("each"),
+            Self::Repeat(_) => Some("repeat"),
+            Self::Race(_) => Some("race"),
+            Self::Match { .. } => Some("match"),
+            Self::Ask(_) => Some("ask"),
+            Self::Infer(_) => Some("infer"),
+            Self::Input(_) => Some("input"),
+            Self::Wait(_) => Some("wait"),
+            Self::Damaged => Some("a damaged step"),
+        }
+    }
+
+    fn codes<'a>(&'a self, visit: &mut dyn FnMut(&'a Code)) {
+        match self {
+            Self::Call(call) => call.codes(visit),
+            Self::Each(each) => {
+                visit(&each.list);
+                each.max.iter().chain(&each.parallel).for_each(visit);
+            }
+            Self::Repeat(repeat) => {
+                visit(&repeat.initial);
+                repeat.max.iter().for_each(visit);
+            }
+            Self::Match { subject, .. } => visit(subject),
+            Self::Ask(ask) => [Some(&ask.prompt), ask.with.as_ref()].into_iter().flatten().for_each(visit),
+            Self::Infer(infer) => {
+                visit(&infer.prompt);
+                infer.model.iter().chain(&infer.with).for_each(visit);
+            }
+            Self::Input(input) => {
+                visit(&input.prompt);
+                input.by.iter().chain(&input.expires).for_each(&mut *visit);
+                input.fields.iter().flat_map(|field| field.default.iter().chain(&field.options)).for_each(visit);
+            }
+            Self::Wait(wait) => match &**wait {
+                Wait::For(code) | Wait::Until(code) => visit(code),
+                Wait::Event { .. } => {}
+            },
+            Self::Do(_) | Self::Race(_) | Self::Damaged => {}
+        }
+    }
+}
+
+impl Clauses {
+    /// Whether nothing is said.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        let Self { places, timeout, within, retry, until, confirm, cache, verify, undo } = self;
+        places.is_empty()
+            && timeout.is_none()
+            && within.is_none()
+            && retry.is_none()
+            && until.is_none()
+            && confirm.is_none()
+            && cache.is_none()
+            && verify.is_none()
+            && undo.is_none()
+    }
+
+    fn codes<'a>(&'a self, visit: &mut dyn FnMut(&'a Code)) {
+        self.timeout.iter().chain(&self.within).chain(&self.cache).for_each(&mut *visit);
+        if let Some(until) = &self.until {
+            visit(&until.condition);
+            visit(&until.every);
+        }
+        if let Some(confirm) = &self.confirm {
+            visit(&confirm.text);
+            confirm.by.iter().chain(&confirm.expires).for_each(&mut *visit);
+        }
+        if let Some(verify) = &self.verify {
+            verify.call.codes(visit);
+            verify.every.iter().chain(&verify.within).for_each(&mut *visit);
+        }
+        if let Some(undo) = &self.undo {
+            undo.codes(visit);
+        }
+    }
+}
+
+impl Call {
+    /// The argument with this name.
+    #[must_use]
+    pub fn argument(&self, name: &str) -> Option<&Code> {
+        self.arguments.iter().find(|(known, _)| &**known == name).map(|(_, code)| code)
+    }
+
+    fn codes<'a>(&'a self, visit: &mut dyn FnMut(&'a Code)) {
+        self.arguments.iter().for_each(|(_, code)| visit(code));
+    }
+}

@@ -1,0 +1,219 @@
+//! Tasks, `set` and listeners.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::checker::{BlockKind, PlanChecker};
+use super::context::Contexts;
+use super::expr::{Code, Expectation, ReadKind, atoms};
+use super::finding::unknown;
+use super::names::NewName;
+use super::plan::{After, Event, EventKind, Listener, NodeKind, PlanTest, Set, Status, Task, TaskId};
+use super::scope::{Lookup, NameKind, Scope as _};
+use crate::diag::{Diagnostic, codes};
+use crate::protocol::StepState;
+use crate::source::Span;
+use crate::syntax::ast;
+use crate::types::{Field, ObjectType, Rest, Type};
+
+impl PlanChecker<'_> {
+    /// `task t "title" [statuses […]] [{ field: T }] [external]`
+    pub(super) fn task(&mut self, statement: &ast::Statement) {
+        let ast::StatementKind::Task { name, title, statuses, context, external } = &statement.kind else { return };
+        self.claim("task", name);
+        let context = match context {
+            Some(context) => self.types.resolve(context, self.diagnostics),
+            None => Type::object(Vec::new(), Rest::Closed),
+        };
+        let statuses = if statuses.is_empty() {
+            Task::default_statuses()
+        } else {
+            statuses.iter().map(|status| status.text.clone()).collect()
+        };
+        let mut task = Task {
+            span: name.span,
+            name: name.text.clone(),
+            title: title.text.clone(),
+            statuses,
+            context,
+            external: *external,
+            block: self.block(),
+            slot: 0,
+        };
+        task.slot = self.introduce(name, NameKind::Task, Contexts::at_first(&task));
+        let id = TaskId(u32::try_from(self.tasks.len()).unwrap_or(u32::MAX));
+        self.task_names.insert(name.text.clone(), id);
+        if !external {
+            self.made.tasks.push((name.text.clone(), name.span));
+        }
+        self.mark_not_yet(statement.span, "`task`");
+        self.push_node(statement.span, Some((name.text.clone(), task.slot)), Vec::new(), NodeKind::Task(id));
+        self.tasks.push(task);
+    }
+
+    /// `set t status { … } [when e] [after a]`
+    pub(super) fn set(&mut self, statement: &ast::Statement) {
+        let ast::StatementKind::Set { task, status, context, when, after } = &statement.kind else { return };
+        let mark = when.as_ref().map(|when| self.guard(when));
+        let steps: Vec<After> = match after {
+            Some(ast::After::Names(names)) => names.iter().filter_map(|name| self.step_above(name)).collect(),
+            Some(ast::After::None(_)) | None => Vec::new(),
+        };
+        if self.open.iter().any(|block| block.kind == BlockKind::Each) {
+            let message = "elements of an `each` run side by side, so none of them can move a task";
+            let diagnostic = Diagnostic::new(&codes::order::SET_IN_EACH, statement.span, message);
+            self.diagnostics.push(diagnostic.help("set the task below the `each`, from the list that it gives"));
+        }
+        let found = self.task_status(task, status);
+        let code = context.as_ref().map(|context| self.set_context(context, task));
+        self.mark_not_yet(statement.span, "`set`");
+        if let Some((id, status_id)) = found {
+            self.given(statement.span, id, code.as_ref(), mark.is_some());
+            let reads = code.as_ref().is_some_and(reads_steps) || self.guard_reads_steps(mark.is_some());
+            let set = Set {
+                span: task.span.to(status.span),
+                task: id,
+                status: status_id,
+                context: code,
+                waits_for_all: after.is_none() && !reads,
+            };
+            self.push_node(statement.span, None, steps, NodeKind::Set(Box::new(set)));
+        }
+        self.unguard(mark);
+    }
+
+    fn set_context(&mut self, context: &ast::Expr, task: &ast::Name) -> Code {
+        let declared = self.task_names.get(&task.text).and_then(|id| self.tasks.get(id.0 as usize));
+        match declared.map(|task| partial(&task.context)) {
+            Some(ty) => self.value_of(context, &ty, &Expectation::of("the context")),
+            None => self.value(context),
+        }
+    }
+
+    /// What readers may rely on below a `set`.
+    fn given(&mut self, span: Span, id: TaskId, context: Option<&Code>, guarded: bool) {
+        let Some(task) = self.tasks.get(id.0 as usize) else { return };
+        self.contexts.note(task, span, context.map(|context| &context.ty));
+        let open = self.open.last().map(|block| (block.id, block.guard.is_empty()));
+        let surely = !guarded && open == Some((task.block, true));
+        if let (true, Lookup::Found(binding)) = (surely, self.names.lookup(&task.name)) {
+            let ty = self.contexts.below(task, span, &binding.ty);
+            let name = task.name.clone();
+            let ty = self.seen_type(&name, ty);
+            self.names.retype(&name, ty, Arc::default());
+        }
+    }
+
+    /// Whether the condition behind `when`, which has just been pushed, reads a step.
+    fn guard_reads_steps(&self, guarded: bool) -> bool {
+        let last = self.open.last().filter(|_| guarded).and_then(|block| block.nodes.last());
+        last.is_some_and(|node| matches!(&node.kind, NodeKind::Condition(code) if reads_steps(code)))
+    }
+
+    fn task_status(&mut self, task: &ast::Name, status: &ast::Name) -> Option<(TaskId, Status)> {
+        self.read.insert(task.text.clone());
+        let Some(id) = self.task_names.get(&task.text).copied() else {
+            let known = self.task_names.keys().map(|name| &**name);
+            let code = &codes::names::UNKNOWN_NAME;
+            self.diagnostics.push(unknown(code, "task", &task.text, task.span, known));
+            return None;
+        };
+        let declared = self.tasks.get(id.0 as usize)?;
+        let found = declared.status(&status.text);
+        if found.is_none() {
+            let what = format!("status of `{}` named", task.text);
+            let known = declared.statuses.iter().map(|status| &**status);
+            let code = &codes::names::UNKNOWN_STATUS;
+            self.diagnostics.push(unknown(code, &what, &status.text, status.span, known));
+        }
+        found.map(|status| (id, status))
+    }
+
+    /// `listener l on COND [-> T] [as e] [when e] [max N] { … }`
+    pub(super) fn listener(&mut self, statement: &ast::Statement) {
+        let ast::StatementKind::Listener { name, on, payload, binding, when, max, body } = &statement.kind else {
+            return;
+        };
+        self.claim("listener", name);
+        let slot = self.introduce(name, NameKind::Step, Type::Null);
+        let on = self.event(on);
+        let max = max.as_ref().map(|max| self.value_of(max, &Type::Int, &Expectation::of("`max` of a listener")));
+        let payload = payload.as_ref().map(|payload| self.types.resolve(payload, self.diagnostics));
+        let id = self.open_block(BlockKind::Listener, None, &body.statements);
+        let brings = binding.as_ref().map(|_| payload.unwrap_or_else(|| self.brought(&on)));
+        match (binding, &brings) {
+            (Some(binding), Some(ty)) => drop(self.introduce_local(binding, ty.clone())),
+            _ => drop(self.names.slot()),
+        }
+        let snapshot = self.snapshot(statement.span, &on);
+        let facts = when.as_ref().map_or_else(Vec::new, atoms);
+        let when = when.as_ref().map(|when| self.condition(when));
+        let before = self.names.assume(facts);
+        self.statements(&body.statements);
+        self.names.forget(before);
+        if let Some(block) = self.close_block() {
+            self.note_effect(block.effect, &block.touches);
+        }
+        self.mark_not_yet(statement.span, "`listener`");
+        let listener = Listener { span: name.span, on, brings, when, max, body: id, snapshot };
+        let named = Some((name.text.clone(), slot));
+        self.push_node(statement.span, named, Vec::new(), NodeKind::Listener(Box::new(listener)));
+    }
+
+    /// The contexts that a firing may read, each in a slot of its own: they do not change while it runs.
+    fn snapshot(&mut self, statement: Span, on: &Event) -> Vec<(TaskId, u32)> {
+        let text = self.shared.source.slice(statement);
+        let words = text.split(|character: char| !unicode_ident::is_xid_continue(character)).collect::<BTreeSet<_>>();
+        let named = self.task_names.iter().filter(|(name, _)| words.contains(&***name));
+        let named = named.map(|(_, id)| *id).collect::<Vec<_>>();
+        let mut snapshot = Vec::new();
+        for id in named {
+            let Some(task) = self.tasks.get(id.0 as usize) else { continue };
+            let Lookup::Found(binding) = self.names.lookup(&task.name) else { continue };
+            if binding.kind == NameKind::Task {
+                let ty = self.contexts.in_snapshot(task, &on.statuses(id, task));
+                let (name, span) = (task.name.clone(), task.span);
+                let ty = self.seen_type(&name, ty);
+                let branches = Arc::default();
+                let new = NewName { name: &name, span, kind: NameKind::Task, ty, branches };
+                snapshot.push((id, self.names.introduce(new)));
+            }
+        }
+        snapshot
+    }
+
+    /// The type of what an event brings: the error of `is failed`, else the context of the task.
+    pub(super) fn brought(&self, on: &Event) -> Type {
+        use super::expr::StateTest;
+        match &on.kind {
+            EventKind::Step { test: Some(StateTest::State(StepState::Failed)), .. }
+            | EventKind::Plan(PlanTest::Failed) => Type::Error,
+            EventKind::Task { task: id, .. } => match self.tasks.get(id.0 as usize) {
+                Some(task) => self.contexts.in_snapshot(task, &on.statuses(*id, task)),
+                None => Type::Any,
+            },
+            EventKind::Step { .. }
+            | EventKind::Plan(_)
+            | EventKind::Signal(_)
+            | EventKind::Not(_)
+            | EventKind::All(_)
+            | EventKind::Any(_)
+            | EventKind::Damaged => Type::Any,
+        }
+    }
+}
+
+/// Whether an expression waits for a step of its own block.
+fn reads_steps(code: &Code) -> bool {
+    let waits = |kind| matches!(kind, NameKind::Step | NameKind::Let);
+    code.reads
+        .iter()
+        .any(|read| read.place.up == 0 && waits(read.binding) && matches!(read.kind, ReadKind::Value | ReadKind::State))
+}
+
+/// A context in which every field may be left out: a `set` merges what it gives.
+fn partial(ty: &Type) -> Type {
+    let Type::Object(object) = ty else { return ty.clone() };
+    let fields = object.fields.iter().map(|field| Field { required: false, ..field.clone() });
+    Type::Object(Arc::new(ObjectType { fields: fields.collect(), rest: object.rest.clone() }))
+}
