@@ -51,12 +51,20 @@ impl Terminal {
     pub fn print(&self, text: &str) -> Result<(), Failure> {
         let choice = if self.look.color { ColorChoice::AlwaysAnsi } else { ColorChoice::Never };
         let mut stdout = AutoStream::new(io::stdout().lock(), choice);
-        match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-            Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-                Err(Failure::Environment(format!("the output cannot be written: {error}")))
-            }
-            Ok(()) | Err(_) => Ok(()),
+        written(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
+    }
+
+    /// Writes a text that another program reads to standard output, byte for byte; on a terminal, what it would act on
+    /// is written out.
+    ///
+    /// # Errors
+    /// As for [`Terminal::print`].
+    pub fn print_exactly(&self, text: &str) -> Result<(), Failure> {
+        if io::stdout().is_terminal() {
+            return self.print(&visible_text(text));
         }
+        let mut stdout = io::stdout().lock();
+        written(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
     }
 
     /// Tells something beside the results, unless the user wants it quiet.
@@ -90,6 +98,16 @@ fn choice(wanted: Color, automatic: ColorChoice) -> bool {
         Color::Auto => automatic != ColorChoice::Never,
         Color::Always => true,
         Color::Never => false,
+    }
+}
+
+/// A reader that has gone is no failure.
+fn written(result: io::Result<()>) -> Result<(), Failure> {
+    match result {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(Failure::Environment(format!("the output cannot be written: {error}")))
+        }
+        Ok(()) | Err(_) => Ok(()),
     }
 }
 

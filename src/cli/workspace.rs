@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::plan_files::{self, Loaded, PlanFile};
 use super::{Failure, Terminal};
 use crate::diag::render::{FileReport, human};
-use crate::diag::{Diagnostic, Severity, codes};
+use crate::diag::{Diagnostic, Severities, Severity, codes};
 use crate::host::{Host, RealHost};
 use crate::lint;
 use crate::project::{Location, Project};
@@ -22,8 +22,10 @@ pub struct Workspace {
     pub limit: Option<Permissions>,
     /// What plans leave out.
     pub policy: Policy,
+    /// What the project makes of severities, and the command line over it.
+    pub severities: Severities,
     /// About `planrun.yaml` and the app files.
-    pub findings: Vec<FileReport>,
+    findings: Vec<FileReport>,
     tools: Tools,
 }
 
@@ -65,8 +67,11 @@ impl Workspace {
         let policy = Policy::from_project(&project.settings.policy);
         let policy = policy.map_err(|error| environment(format!("planrun.yaml: policy: {error}")))?;
         let tools = project.catalog(&host, &Arc::new(Permissions::none()), None).signatures().cloned().collect();
-        let findings = findings.into_iter().map(|found| FileReport::new(found.source, found.diagnostics));
-        Ok(Self { findings: findings.collect(), host, project, limit, policy, tools })
+        let check = &project.settings.check;
+        let severities =
+            Severities::parse(&check.deny, &check.allow).map_err(|error| environment(error.to_string()))?;
+        let findings = findings.into_iter().map(|found| FileReport::new(found.source, found.diagnostics)).collect();
+        Ok(Self { host, project, limit, policy, severities, findings, tools })
     }
 
     /// Every tool of the project; `endpoint` gives the address that stands in for those of an app.
@@ -75,7 +80,7 @@ impl Workspace {
         Arc::new(self.project.catalog(&self.host, &Arc::new(Permissions::none()), endpoint))
     }
 
-    /// Checks one file.
+    /// Checks one file; its findings weigh what the project and the command line say.
     #[must_use]
     pub fn check(&self, source: &SourceFile) -> CheckedFile {
         let project = lint::Project {
@@ -84,7 +89,19 @@ impl Workspace {
             root: &self.project.root,
             host: &*self.host,
         };
-        lint::check_file(source, &self.tools, &Disk { host: &*self.host }, &project)
+        let mut checked = lint::check_file(source, &self.tools, &Disk { host: &*self.host }, &project);
+        self.severities.apply(&mut checked.diagnostics);
+        checked
+    }
+
+    /// What is to say of `planrun.yaml` and the app files.
+    #[must_use]
+    pub fn findings(&self) -> Vec<FileReport> {
+        let mut findings = self.findings.clone();
+        for file in &mut findings {
+            self.severities.apply(&mut file.diagnostics);
+        }
+        findings
     }
 
     /// Reads and checks the plan that a command is about; findings are printed. `None` where there are errors.
@@ -100,8 +117,9 @@ impl Workspace {
                     return Ok(None);
                 }
             };
-        if !self.findings.is_empty() {
-            terminal.say_plainly(&human(&self.findings, terminal.look));
+        let findings = self.findings();
+        if findings.iter().any(|file| !file.diagnostics.is_empty()) {
+            terminal.say_plainly(&human(&findings, terminal.look));
         }
         let checked = self.check(&source);
         let failed = checked.diagnostics.iter().any(Diagnostic::is_error);

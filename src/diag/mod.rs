@@ -2,6 +2,7 @@
 
 pub mod codes;
 mod diagnostic;
+pub mod fix;
 pub mod render;
 mod severities;
 mod suggest;

@@ -7,10 +7,18 @@ const WARNINGS: &str = "warnings";
 
 /// Changes to the severities that codes have by themselves.
 ///
-/// A code that is denied by name is an error, one that is allowed by name is not reported, and every other warning is
-/// an error where warnings are denied. Allowing wins over denying.
+/// A code that is denied by name is an error, a warning or note that is allowed by name is not reported, and every other
+/// warning is an error where warnings are denied. Allowing wins over denying. An error cannot be allowed: a plan with
+/// one does not run.
 #[derive(Clone, Debug, Default)]
 pub struct Severities {
+    /// The nearest to the user first.
+    layers: Vec<Layer>,
+}
+
+/// What one place says: the command line, or the project.
+#[derive(Clone, Debug, Default)]
+struct Layer {
     deny: Vec<&'static Code>,
     allow: Vec<&'static Code>,
     deny_warnings: bool,
@@ -33,28 +41,49 @@ impl Severities {
         deny: impl IntoIterator<Item = impl AsRef<str>>,
         allow: impl IntoIterator<Item = impl AsRef<str>>,
     ) -> Result<Self, UnknownCode> {
-        let mut severities = Self::default();
+        let mut layer = Layer::default();
         for name in deny {
             match name.as_ref() {
-                WARNINGS => severities.deny_warnings = true,
-                name => severities.deny.push(find(name, Some(WARNINGS))?),
+                WARNINGS => layer.deny_warnings = true,
+                name => layer.deny.push(find(name, Some(WARNINGS))?),
             }
         }
         for name in allow {
-            severities.allow.push(code_named(name.as_ref())?);
+            layer.allow.push(code_named(name.as_ref())?);
         }
-        Ok(severities)
+        Ok(Self { layers: vec![layer] })
+    }
+
+    /// These changes, and those of `outer` where these say nothing of a code.
+    #[must_use]
+    pub fn over(&self, outer: &Self) -> Self {
+        Self { layers: self.layers.iter().chain(&outer.layers).cloned().collect() }
     }
 
     /// Drops what is allowed and raises what is denied.
     pub fn apply(&self, diagnostics: &mut Vec<Diagnostic>) {
-        diagnostics.retain(|diagnostic| !self.allow.contains(&diagnostic.code));
-        for diagnostic in diagnostics {
-            let warning = diagnostic.severity == Severity::Warning;
-            if self.deny.contains(&diagnostic.code) || (warning && self.deny_warnings) {
-                diagnostic.severity = Severity::Error;
+        diagnostics.retain_mut(|diagnostic| {
+            let decided = self.severity(diagnostic.code, diagnostic.severity);
+            diagnostic.severity = decided.unwrap_or(diagnostic.severity);
+            decided.is_some()
+        });
+    }
+
+    /// What a finding weighs; `None` where it is not reported.
+    fn severity(&self, code: &'static Code, own: Severity) -> Option<Severity> {
+        if own == Severity::Error {
+            return Some(own);
+        }
+        for layer in &self.layers {
+            if layer.allow.contains(&code) {
+                return None;
+            }
+            if layer.deny.contains(&code) {
+                return Some(Severity::Error);
             }
         }
+        let raised = own == Severity::Warning && self.layers.iter().any(|layer| layer.deny_warnings);
+        Some(if raised { Severity::Error } else { own })
     }
 }
 
@@ -100,10 +129,27 @@ mod tests {
 
     #[test]
     fn allowing_wins_over_denying_and_notes_are_denied_by_name_only() {
-        use Severity::{Error, Note};
+        use Severity::{Error, Note, Warning};
         assert_eq!(severities_of(&["warnings"], &[]), [Error, Error, Note]);
         assert_eq!(severities_of(&["unused-result"], &["unused-let"]), [Error, Error]);
         assert_eq!(severities_of(&["warnings"], &["unused-let"]), [Error, Note]);
+        assert_eq!(severities_of(&[], &["unknown-name"]), [Error, Warning, Note], "an error stays");
+    }
+
+    #[test]
+    fn the_nearer_place_decides_of_what_it_names() {
+        let found = || vec![Diagnostic::new(&codes::names::UNUSED_LET, Span::at(0), "w")];
+        let after = |near: (&[&str], &[&str]), far: (&[&str], &[&str])| {
+            let mut found = found();
+            let far = Severities::parse(far.0, far.1).unwrap();
+            Severities::parse(near.0, near.1).unwrap().over(&far).apply(&mut found);
+            found.first().map(|found| found.severity)
+        };
+        let (nothing, named): (&[&str], &[&str]) = (&[], &["unused-let"]);
+        assert_eq!(after((named, nothing), (nothing, named)), Some(Severity::Error));
+        assert_eq!(after((nothing, named), (named, nothing)), None);
+        assert_eq!(after((&["warnings"], nothing), (nothing, named)), None, "a name says more than all");
+        assert_eq!(after((nothing, nothing), (&["warnings"], nothing)), Some(Severity::Error));
     }
 
     #[test]

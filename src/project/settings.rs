@@ -125,19 +125,28 @@ fn policy(node: &Node, found: &mut Vec<Diagnostic>) -> Result<Map<String, Json>,
 
 fn check(node: &Node, found: &mut Vec<Diagnostic>) -> Result<CheckSettings, Fault> {
     let section = section("`check`", node, &["deny", "allow"], found)?;
-    let codes = |name: &str, extra: Option<&str>| {
+    let mut codes = |name: &str, extra: Option<&'static str>| {
         let Some(node) = section.get(name) else { return Ok(Vec::new()) };
-        let listed = texts(node, name)?;
-        for (code, span) in &listed {
-            if extra != Some(code) && codes::find(code).is_none() {
-                let near = closest(code, codes::all().map(|code| code.name));
-                let near = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-                return Err(Fault::new(*span, format!("`{code}` is no code of a finding{near}")));
+        let mut listed = texts(node, name)?;
+        listed.retain(|(code, span)| {
+            let known = extra == Some(code) || codes::find(code).is_some();
+            if !known {
+                found.push(unknown_code(name, code, *span, extra));
             }
-        }
+            known
+        });
         Ok(listed.into_iter().map(|(code, _)| code).collect())
     };
     Ok(CheckSettings { deny: codes("deny", Some("warnings"))?, allow: codes("allow", None)? })
+}
+
+fn unknown_code(list: &str, written: &str, span: Span, extra: Option<&'static str>) -> Diagnostic {
+    let message = format!("`check.{list}` names `{written}`, which is no code of a finding");
+    let finding = Diagnostic::new(&CONFIG_KEY, span, message);
+    match closest(written, codes::all().map(|code| code.name).chain(extra)) {
+        Some(near) => finding.help(format!("did you mean `{near}`?")).fix(format!("write `{near}`"), span, near),
+        None => finding.help("`planrun explain` lists all codes"),
+    }
 }
 
 #[cfg(test)]
@@ -199,9 +208,15 @@ mod tests {
             told("allow: { net: { a: 1 } }"),
             "/p/planrun.yaml:1:15: `net` must be a list of texts, and here is a mapping"
         );
-        assert_eq!(
-            told("check: { deny: [app-invalld] }"),
-            "/p/planrun.yaml:1:17: `app-invalld` is no code of a finding; did you mean `app-invalid`?"
-        );
+    }
+
+    #[test]
+    fn codes_that_do_not_exist_are_found_and_the_others_hold() {
+        let (project, found) = load("check: { deny: [app-invalld, warnings], allow: [unused-let, warnings] }").unwrap();
+        let expected =
+            ["config-key /p/planrun.yaml `app-invalld` app-invalid", "config-key /p/planrun.yaml `warnings` "];
+        assert_eq!(found, expected);
+        assert_eq!(project.settings.check.deny, ["warnings"]);
+        assert_eq!(project.settings.check.allow, ["unused-let"]);
     }
 }

@@ -41,6 +41,8 @@ pub struct CheckedFile {
     pub tree: ast::File,
     /// Whether all of its text could be read.
     pub whole: bool,
+    /// How many tools have a result that is read and not known before the run.
+    pub unknown: usize,
 }
 
 impl CheckedFile {
@@ -115,7 +117,8 @@ impl Session<'_> {
         tidy_removals(source, diagnostics.get_mut(read..).unwrap_or_default());
         diagnostics.sort_by_key(|diagnostic| (diagnostic.span.start, diagnostic.span.end));
         once_a_tool(&mut diagnostics);
-        CheckedFile { plans, diagnostics, tree: parsed.file, whole }
+        let unknown = diagnostics.iter().filter(|found| *found.code == codes::types::UNKNOWN_READ).count();
+        CheckedFile { plans, diagnostics, tree: parsed.file, whole, unknown }
     }
 
     fn uses(

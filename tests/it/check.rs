@@ -10,7 +10,7 @@ use crate::support::{Output, compare, folder, planrun, root};
 /// Bytes that are no plan, for what must be reported without any help of the language.
 const BAD_BYTES: &[u8] = b"plan p(\xff) {}\n";
 /// A plan in which there is nothing to find.
-const GOOD: &str = "plan p() -> int {\n    reply 1\n}\n";
+pub const GOOD: &str = "plan p() -> int {\n    reply 1\n}\n";
 
 /// The parts of a code's page that are executed.
 #[derive(Default)]
@@ -188,7 +188,7 @@ fn exit_codes_tell_findings_usage_and_environment_apart() {
     assert_eq!(status(&["check", "good.plan"]), 0);
     assert_eq!(status(&["check", "bad.plan"]), 1);
     assert_eq!(status(&["check", "good.plan", "bad.plan"]), 1);
-    assert_eq!(status(&["check", "--allow", "not-utf8", "bad.plan"]), 0);
+    assert_eq!(status(&["check", "--allow", "not-utf8", "bad.plan"]), 1, "an error stays");
     assert_eq!(status(&["check", "--deny", "no-such-code", "good.plan"]), 2);
     assert_eq!(status(&["check", "--formt", "json"]), 2);
     assert_eq!(status(&["chekc"]), 2);
@@ -207,6 +207,31 @@ fn misspelt_flags_paths_and_codes_get_a_suggestion() {
     assert_eq!(
         complaint(&["check", "onbording.plan"]),
         "error: there is no file or folder `onbording.plan`, did you mean `onboarding.plan`?\n"
+    );
+}
+
+#[test]
+fn the_project_says_what_is_denied_and_allowed_for_check_and_run_alike() {
+    let plan = "plan p() -> int {\n    let idle = 1\n    reply 2\n}\n";
+    let status = |settings: &str, arguments: &[&str]| {
+        let folder = folder([("planrun.yaml", settings), ("a.plan", plan)]);
+        planrun(arguments).within(folder.path()).run().status
+    };
+    for command in [&["check"][..], &["run", "a.plan"]] {
+        assert_eq!(status("", command), 0);
+        assert_eq!(status("check: { deny: [warnings] }", command), 1);
+        assert_eq!(status("check: { deny: [unused-let] }", command), 1);
+        assert_eq!(status("check: { deny: [warnings], allow: [unused-let] }", command), 0);
+    }
+    assert_eq!(status("check: { deny: [warnings] }", &["check", "--allow", "unused-let"]), 0);
+    assert_eq!(status("check: { allow: [unused-let] }", &["check", "--deny", "unused-let"]), 1);
+    let folder = folder([("planrun.yaml", "check: { allow: [unused-lte] }\n"), ("a.plan", plan)]);
+    let output = planrun(["check", "--format", "short"]).within(folder.path()).run();
+    assert_eq!(output.status, 1);
+    assert_eq!(
+        output.stdout,
+        "a.plan:2:9: warning[unused-let] nothing reads `idle`\n\
+         planrun.yaml:1:18: error[config-key] `check.allow` names `unused-lte`, which is no code of a finding\n"
     );
 }
 

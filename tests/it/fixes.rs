@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use planrun::diag::codes;
-use planrun::diag::{Diagnostic, Edit, Fix};
+use planrun::diag::fix::{self, Caution};
+use planrun::diag::{Diagnostic, Fix};
 use planrun::host::{Host, MemoryHost};
 use planrun::lint;
 use planrun::sema::{Files, Policy, Tools};
@@ -13,7 +14,8 @@ use planrun::source::SourceFile;
 use planrun::tools::app::read_app;
 use planrun::tools::{Catalog, Permissions};
 
-use crate::check::parse;
+use crate::check::{GOOD, parse};
+use crate::support::{folder, planrun};
 
 /// Mistakes with fixes, beyond those of the pages.
 const PLANS: &[&str] = &[
@@ -96,16 +98,53 @@ fn a_safe_fix_removes_its_finding_and_brings_no_other() {
 #[test]
 fn fixes_come_to_an_end() {
     for case in cases() {
-        let mut text = case.text.clone();
-        for _ in 0..20 {
-            let found = case.check(&text);
-            let Some(fix) = found.iter().filter_map(|found| found.fix.as_ref()).find(|fix| fix.safe) else { break };
-            text = apply(&text, fix);
+        for caution in [Caution::Safe, Caution::Unsafe] {
+            let mended = case.mend(&case.text, caution);
+            let wanted =
+                |found: &&Diagnostic| found.fix.as_ref().is_some_and(|fix| fix.safe || caution == Caution::Unsafe);
+            let fixable = mended.left.iter().filter(wanted).count();
+            assert!(
+                fixable <= mended.refused.len(),
+                "still {:#?} in\n{}\nfrom\n{}",
+                mended.left,
+                mended.text,
+                case.text
+            );
+            assert!(mended.refused.is_empty() || caution == Caution::Unsafe, "{:?} in\n{}", mended.refused, case.text);
         }
-        let left = case.check(&text);
-        let fixable = left.iter().filter(|found| found.fix.as_ref().is_some_and(|fix| fix.safe)).collect::<Vec<_>>();
-        assert!(fixable.is_empty(), "still {fixable:#?} in\n{text}\nfrom\n{}", case.text);
     }
+}
+
+#[test]
+fn whatever_is_broken_is_not_broken_further() {
+    let mut applied = 0;
+    for case in cases() {
+        for text in mutants(&case.text) {
+            let before = errors(&case.check(&text));
+            let mended = case.mend(&text, Caution::Unsafe);
+            let after = case.check(&mended.text);
+            assert!(errors(&after) <= before, "{before} errors became {after:#?} in\n{}\nfrom\n{text}", mended.text);
+            assert_eq!(names(&after), names(&mended.left), "what is left is what is there");
+            applied += mended.applied;
+        }
+    }
+    println!("{applied} fixes applied");
+    assert!(applied > 1000, "only {applied} fixes were applied");
+}
+
+/// The text with one piece left out, written twice, or exchanged with the next, spread over the text.
+fn mutants(text: &str) -> impl Iterator<Item = String> {
+    let pieces = text.split_inclusive(|c: char| !c.is_alphanumeric()).collect::<Vec<_>>();
+    let stride = (pieces.len() / 8).max(1);
+    let places = (0..pieces.len()).step_by(stride);
+    places.flat_map(move |place| {
+        let (before, at, after) = (pieces[..place].concat(), pieces[place], pieces[place + 1..].concat());
+        [format!("{before}{after}"), format!("{before}{at}{at}{after}"), format!("{before}\"{at}{after}")]
+    })
+}
+
+fn errors(found: &[Diagnostic]) -> usize {
+    found.iter().filter(|found| found.is_error()).count()
 }
 
 #[test]
@@ -138,6 +177,70 @@ fn a_statement_moves_with_its_comment_and_an_effect_only_when_asked() {
     }
 }
 
+/// Safe and unsafe fixes, and a mistake without any.
+const MIXED: &str =
+    "use sys\n\nplan p(n: int) -> string {\n    let idle = 1\n    reply \"!\" when n\n    reply nobody\n}\n";
+
+const MENDED: &str = "\nplan p(n: int) -> string {\n    reply \"!\" when n\n    reply nobody\n}\n";
+
+#[test]
+fn the_command_writes_what_it_mends_and_tells_the_rest() {
+    let folder = folder([("a.plan", MIXED), ("b/crlf.plan", &MIXED.replace('\n', "\r\n")), ("good.plan", GOOD)]);
+    let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
+    let run = |arguments: &[&str]| planrun(arguments).within(folder.path()).run();
+    let diff = run(&["check", "--diff"]);
+    assert_eq!((diff.status, read("a.plan").as_str()), (1, MIXED), "{diff:?}");
+    insta::assert_snapshot!(diff.stdout.replace('\r', "␍"));
+    let fixed = run(&["check", "--fix", "--format", "short"]);
+    assert_eq!((fixed.status, read("a.plan").as_str()), (1, MENDED), "{fixed:?}");
+    assert_eq!(read("b/crlf.plan"), MENDED.replace('\n', "\r\n"));
+    assert_eq!(read("good.plan"), GOOD);
+    assert!(fixed.stderr.starts_with("4 fixes applied\n"), "{fixed:?}");
+    assert_eq!(fixed.stdout.lines().count(), 4, "{fixed:?}");
+    run(&["check", "--unsafe-fix", "-q"]);
+    assert_eq!(read("a.plan"), MENDED.replace("when n", "when n != 0"));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 3, "nothing is left beside the files");
+    assert_eq!(run(&["check", "--diff", "good.plan"]).status, 0);
+}
+
+#[test]
+fn standard_input_comes_back_mended() {
+    let output = planrun(["check", "--fix", "-"]).stdin(MIXED).run();
+    assert_eq!(output.status, 1);
+    assert_eq!(output.stdout, MENDED);
+    assert!(output.stderr.contains("error[unknown-name]"), "{output:?}");
+    let raw = "plan p() -> string {\n    let idle = 1\n    reply \"\u{1b}[31m\"\n}\n";
+    let output = planrun(["check", "--fix", "-"]).stdin(raw).run();
+    assert_eq!(output.stdout, raw.replace("    let idle = 1\n", ""), "byte for byte");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_mended_file_keeps_its_permissions_and_its_links() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = folder([("real/a.plan", MIXED)]);
+    let real = folder.path().join("real/a.plan");
+    std::fs::set_permissions(&real, std::fs::Permissions::from_mode(0o640)).unwrap();
+    std::os::unix::fs::symlink("real/a.plan", folder.path().join("link.plan")).unwrap();
+    planrun(["check", "--fix", "link.plan"]).within(folder.path()).run();
+    assert!(folder.path().join("link.plan").is_symlink());
+    assert_eq!(std::fs::metadata(&real).unwrap().permissions().mode() & 0o777, 0o640);
+    assert!(!std::fs::read_to_string(&real).unwrap().contains("idle"));
+}
+
+#[test]
+fn a_fix_in_one_file_reaches_those_that_use_it() {
+    let inner = "plan count(amount: int) -> int {\n    let idle = 1\n    reply amuont\n}\n";
+    let outer = "use \"./z.plan\" as z\n\nplan p() -> int {\n    step a = z.count(amount: 1)\n    reply a\n}\n";
+    let folder = folder([("z.plan", inner), ("a.plan", outer)]);
+    let output = planrun(["check", "--fix"]).within(folder.path()).run();
+    assert_eq!(
+        (output.status, output.stderr.as_str()),
+        (0, "2 fixes applied\nnothing found in 2 files\n"),
+        "{output:?}"
+    );
+}
+
 /// A plan with its files.
 struct Case {
     text: String,
@@ -158,6 +261,11 @@ fn cases() -> Vec<Case> {
 }
 
 impl Case {
+    fn mend(&self, text: &str, caution: Caution) -> fix::Mended {
+        let source = SourceFile::new("example.plan", text);
+        fix::mend(&source, self.check(text), caution, |source| self.check(source.text()))
+    }
+
     fn check(&self, text: &str) -> Vec<Diagnostic> {
         let host: Arc<dyn Host> = Arc::new(MemoryHost::new(1));
         let mut catalog = Catalog::new(host.clone(), PathBuf::from("/"), &Arc::new(Permissions::none()));
@@ -181,16 +289,9 @@ impl Files for Case {
     }
 }
 
-/// The text with the edits made, the last one first.
+/// The text with the edits of a fix made.
 fn apply(text: &str, fix: &Fix) -> String {
-    let mut edits: Vec<&Edit> = fix.edits.iter().collect();
-    edits.sort_by_key(|edit| (edit.span.start, edit.span.end));
-    assert!(edits.is_sorted_by(|one, other| one.span.end <= other.span.start), "edits overlap: {edits:?}");
-    let mut text = text.to_owned();
-    for edit in edits.iter().rev() {
-        text.replace_range(edit.span.range(), &edit.text);
-    }
-    text
+    fix::apply(text, &fix.edits).unwrap_or_else(|| panic!("edits overlap: {:?}", fix.edits))
 }
 
 fn names(found: &[Diagnostic]) -> Vec<String> {

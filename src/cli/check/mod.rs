@@ -1,21 +1,27 @@
 //! `planrun check`: every finding in every plan, before anything runs.
 
 mod files;
+mod fix;
 
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
+use self::files::{Checked, Task};
+use self::fix::Wish;
 use super::plan_files;
 use super::{Exit, Failure, Terminal};
 use crate::diag::Severities;
-use crate::diag::render::{Summary, github, human, json, junit, sarif, short};
+use crate::diag::fix::Caution;
+use crate::diag::render::{Report, Summary, github, human, json, junit, sarif, short};
 
 const EXAMPLES: &str = "\
 Examples:
   planrun check                           every plan below this folder
   planrun check plans/onboarding.plan     one plan
   planrun check --deny warnings plans     for CI: warnings fail too
+  planrun check --fix plans               apply safe fixes, then say what is left
+  planrun check --diff plans              show them instead
   planrun check --format json - < a.plan  from standard input, for programs
   planrun check --format sarif > a.sarif  for code scanning";
 
@@ -32,9 +38,35 @@ pub struct Arguments {
     /// Make a code an error; `warnings` stands for every warning. May be repeated.
     #[arg(long, value_name = "CODE|warnings", value_delimiter = ',')]
     pub deny: Vec<String>,
-    /// Do not report a code. May be repeated.
+    /// Do not report a warning or a note. Errors stay: a plan with one does not run. May be repeated.
     #[arg(long, value_name = "CODE", value_delimiter = ',')]
     pub allow: Vec<String>,
+    #[command(flatten)]
+    pub fixes: Fixes,
+    /// Do not use the network; a check never does.
+    #[arg(long)]
+    pub offline: bool,
+}
+
+/// What is done with the fixes that findings bring.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct Fixes {
+    /// Apply the fixes that keep the meaning, and check again; a plan from standard input goes to standard output.
+    #[arg(long)]
+    pub fix: bool,
+    /// Apply also the fixes that may change the meaning.
+    #[arg(long)]
+    pub unsafe_fix: bool,
+    /// Show what the fixes would change and write nothing; exit code 1 where they would.
+    #[arg(long)]
+    pub diff: bool,
+}
+
+impl Fixes {
+    fn wish(self) -> Option<Wish> {
+        let caution = if self.unsafe_fix { Caution::Unsafe } else { Caution::Safe };
+        (self.fix || self.unsafe_fix || self.diff).then_some(Wish { caution, show: self.diff })
+    }
 }
 
 /// How findings are printed.
@@ -65,25 +97,40 @@ pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) ->
     if found.files.is_empty() && found.problems.is_empty() {
         return Err(Failure::Environment(nothing_found(&arguments.paths)));
     }
-    let report = files::check(found, project, &severities)?;
-    terminal.print(&match arguments.format {
-        Format::Human => human(&report.files, terminal.look),
-        Format::Short => short(&report.files),
-        Format::Json => json(&report),
-        Format::Sarif => sarif(&report),
-        Format::Github => github(&report),
-        Format::Junit => junit(&report),
-    })?;
+    let task = Task { folder: project, severities: &severities, wish: arguments.fixes.wish() };
+    let Checked { report, fixed } = fix::settled(&found, task)?;
+    fix::tell(&fixed, task.wish, terminal)?;
+    let would_change = fixed.iter().any(|fixed| !fixed.diff.is_empty());
+    if task.wish.is_none_or(|wish| !wish.show) {
+        print(&report, arguments.format, fixed.iter().any(|fixed| fixed.output.is_some()), terminal)?;
+    }
     for problem in &report.problems {
         terminal.complain(&problem.message);
     }
     let summary = Summary::of(&report.files);
     terminal.say(&sentence(summary, report.plan_files));
-    Ok(match (report.problems.is_empty(), summary.errors) {
+    Ok(match (report.problems.is_empty(), summary.errors > 0 || would_change) {
         (false, _) => Exit::Environment,
-        (true, 0) => Exit::Fine,
-        (true, _) => Exit::Findings,
+        (true, false) => Exit::Fine,
+        (true, true) => Exit::Findings,
     })
+}
+
+/// Prints the findings; beside the results where those are the text of a plan.
+fn print(report: &Report, format: Format, beside: bool, terminal: Terminal) -> Result<(), Failure> {
+    let text = match format {
+        Format::Human => human(&report.files, terminal.look),
+        Format::Short => short(&report.files),
+        Format::Json => json(report),
+        Format::Sarif => sarif(report),
+        Format::Github => github(report),
+        Format::Junit => junit(report),
+    };
+    if beside {
+        terminal.say_plainly(&text);
+        return Ok(());
+    }
+    terminal.print(&text)
 }
 
 fn nothing_found(paths: &[PathBuf]) -> String {
