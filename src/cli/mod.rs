@@ -5,12 +5,14 @@ pub mod check;
 pub mod eval;
 mod exit;
 pub mod explain;
+pub mod export;
 pub mod graph;
 pub mod mock;
 mod page;
 mod plan_files;
 pub mod progress;
 pub mod run;
+pub mod schema;
 mod terminal;
 pub mod workspace;
 
@@ -64,9 +66,11 @@ pub enum Command {
     Check(check::Arguments),
     Eval(arguments::EvalArguments),
     Explain(explain::Arguments),
+    Export(export::Arguments),
     Graph(graph::Arguments),
     Mock(arguments::MockArguments),
     Run(arguments::RunArguments),
+    Schema(schema::Arguments),
 }
 
 /// Does what the command line of this process asks for.
@@ -93,8 +97,10 @@ fn dispatch(line: &CommandLine, terminal: Terminal) -> Result<Exit, Failure> {
         Command::Check(arguments) => check::run(arguments, line.global.project.as_deref(), terminal),
         Command::Eval(arguments) => eval::command(arguments, terminal),
         Command::Explain(arguments) => explain::run(arguments, terminal),
+        Command::Export(arguments) => export::run(arguments, terminal),
         Command::Graph(arguments) => graph::run(arguments, line.global.project.as_deref(), terminal),
         Command::Mock(arguments) => mock::command(arguments),
         Command::Run(arguments) => run::run(arguments, line.global.project.as_deref(), terminal),
+        Command::Schema(arguments) => schema::run(arguments, terminal),
     }
 }

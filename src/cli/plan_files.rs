@@ -11,9 +11,10 @@ use super::Failure;
 use crate::diag::render::{FileReport, Problem};
 use crate::diag::{Diagnostic, closest, codes};
 use crate::source::{MAX_FILE_BYTES, SourceFile, Span};
+use crate::syntax::json;
 
-/// The ending of plan files.
-const EXTENSION: &str = "plan";
+/// The ending of plan files; those in the JSON form end in [`json::ENDING`].
+const ENDING: &str = ".plan";
 /// The path that stands for standard input.
 const STDIN: &str = "-";
 
@@ -39,7 +40,7 @@ pub enum Loaded {
     Broken(FileReport),
 }
 
-/// The plan files that the paths name: files as they are, folders with every `*.plan` below them that git does not
+/// The plan files that the paths name: files as they are, folders with every `*.plan` and `*.plan.json` below them that git does not
 /// ignore, and `-` for standard input.
 ///
 /// # Errors
@@ -120,7 +121,7 @@ fn walk(folder: &Path, found: &mut BTreeSet<PlanFile>, problems: &mut Vec<Proble
         match entry {
             Ok(entry) => {
                 let is_file = entry.file_type().is_some_and(|kind| !kind.is_dir());
-                if is_file && entry.path().extension().is_some_and(|ending| ending == EXTENSION) {
+                if is_file && is_plan(entry.path()) {
                     found.insert(PlanFile::Path(tidy(entry.path())));
                 }
             }
@@ -129,6 +130,12 @@ fn walk(folder: &Path, found: &mut BTreeSet<PlanFile>, problems: &mut Vec<Proble
             }
         }
     }
+}
+
+/// Whether the name is one of a plan file, in either form.
+fn is_plan(path: &Path) -> bool {
+    let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    name.len() > ENDING.len() && name.ends_with(ENDING) || name.ends_with(json::ENDING)
 }
 
 /// The path without `./` at its front, so that one file has one name.

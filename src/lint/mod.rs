@@ -14,6 +14,7 @@ use crate::diag::Diagnostic;
 use crate::host::Host;
 use crate::sema::{self, CheckedFile, Files, Policy, Tools};
 use crate::source::SourceFile;
+use crate::syntax;
 use crate::tools::Permissions;
 use subject::Subject;
 
@@ -39,6 +40,7 @@ pub fn check_file(source: &SourceFile, tools: &Tools, files: &dyn Files, project
         checked.diagnostics.extend(found);
         checked.diagnostics.sort_by_key(|diagnostic| (diagnostic.span.start, diagnostic.span.end));
     }
+    syntax::json::fit_fixes(source, &mut checked.diagnostics);
     checked
 }
 

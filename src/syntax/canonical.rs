@@ -17,6 +17,22 @@ pub fn canonical(expr: &Expr) -> String {
     text
 }
 
+/// The pattern on one line; it reads back as the same pattern.
+#[must_use]
+pub fn canonical_pattern(pattern: &Pattern) -> String {
+    let mut text = String::new();
+    write_pattern(&mut text, pattern);
+    text
+}
+
+/// The name as it is written where any word may stand: in back quotes where it is no plain word.
+#[must_use]
+pub fn canonical_name(name: &str) -> String {
+    let mut text = String::new();
+    write_word(&mut text, name);
+    text
+}
+
 /// How tightly an expression binds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Level {
@@ -305,7 +321,7 @@ fn write_pattern(out: &mut String, pattern: &Pattern) {
     }
 }
 
-fn write_literal(out: &mut String, literal: &Literal) {
+pub(super) fn write_literal(out: &mut String, literal: &Literal) {
     let _ = match literal {
         Literal::Null => write!(out, "null"),
         Literal::Bool(value) => write!(out, "{value}"),
@@ -366,7 +382,7 @@ fn write_escaped(out: &mut String, text: &str) {
 }
 
 /// A name that is read: reserved words need back quotes.
-fn write_variable(out: &mut String, name: &str) {
+pub(super) fn write_variable(out: &mut String, name: &str) {
     if is_reserved(name) || matches!(name, "match" | "signal") {
         let _ = write!(out, "`{name}`");
     } else {
@@ -375,7 +391,7 @@ fn write_variable(out: &mut String, name: &str) {
 }
 
 /// A field, argument or state: any word may stand bare.
-fn write_word(out: &mut String, name: &str) {
+pub(super) fn write_word(out: &mut String, name: &str) {
     let mut characters = name.chars();
     let starts = characters.next().is_some_and(|c| c == '_' || unicode_ident::is_xid_start(c));
     if starts && characters.all(unicode_ident::is_xid_continue) {
@@ -385,7 +401,7 @@ fn write_word(out: &mut String, name: &str) {
     }
 }
 
-fn separated<T>(out: &mut String, items: &[T], mut write: impl FnMut(&mut String, &T)) {
+pub(super) fn separated<T>(out: &mut String, items: &[T], mut write: impl FnMut(&mut String, &T)) {
     for (index, item) in items.iter().enumerate() {
         out.push_str(if index == 0 { "" } else { ", " });
         write(out, item);

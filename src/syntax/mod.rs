@@ -2,10 +2,14 @@
 
 pub mod ast;
 mod canonical;
+mod canonical_type;
 mod decode;
 mod explain;
 mod grammar;
+pub mod json;
 mod lower;
+mod part;
+mod place;
 mod scan;
 mod stack;
 
@@ -18,7 +22,8 @@ use grammar::quiet::{PlanParser, Rule};
 use lower::{Damage, DamageKind, Lowering, within};
 use scan::Scan;
 
-pub use canonical::canonical;
+pub use canonical::{canonical, canonical_name, canonical_pattern};
+pub use canonical_type::canonical_type;
 pub use decode::decode;
 pub use lower::is_reserved;
 pub use scan::{MAX_BLOCKS, MAX_EXPRESSION_DEPTH};
@@ -31,11 +36,14 @@ pub struct Parsed {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// The tree of a whole file. Never fails: what cannot be read is reported and leaves an error node.
+/// The tree of a whole file, of text or of its JSON form. Never fails: what cannot be read is reported and leaves an error node.
 #[must_use]
 pub fn parse(source: &SourceFile) -> Parsed {
     if let Some(diagnostic) = too_large(source) {
         return Parsed { file: ast::File::default(), diagnostics: vec![diagnostic] };
+    }
+    if json::is_json(source) {
+        return json::decode(source);
     }
     let scan = scan::scan(source.text());
     let read = stack::with_room(scan.depth, || read_file(&scan));
@@ -47,16 +55,7 @@ pub fn parse(source: &SourceFile) -> Parsed {
 /// The tree of a text that is one expression.
 #[must_use]
 pub fn parse_expression(source: &SourceFile) -> (ast::Expr, Vec<Diagnostic>) {
-    let whole = Span::new(0, source.text().len());
-    let nothing = ast::Expr { span: whole, kind: ast::ExprKind::Error };
-    if let Some(diagnostic) = too_large(source) {
-        return (nothing, vec![diagnostic]);
-    }
-    let scan = scan::scan(source.text());
-    let read = stack::with_room(scan.depth, || read_expression(&scan));
-    let (expr, mut diagnostics) = read.unwrap_or_else(|| (nothing, vec![no_room(source)]));
-    clamp(&mut diagnostics, source.text());
-    (expr, diagnostics)
+    part::parse(source)
 }
 
 fn read_file(scan: &Scan<'_>) -> (ast::File, Vec<Diagnostic>) {
@@ -86,20 +85,6 @@ fn beside(scan: &Scan<'_>, delimiter: Span, explained: &[Span]) -> bool {
         damage.start <= delimiter.start
             && (delimiter.start < damage.end || between.is_some_and(|between| between.trim().is_empty()))
     })
-}
-
-fn read_expression(scan: &Scan<'_>) -> (ast::Expr, Vec<Diagnostic>) {
-    let whole = Span::new(0, scan.author.len());
-    let mut lowering = Lowering::new(&scan.text, scan.author, &scan.comments);
-    let expr = if let Ok(pairs) = PlanParser::parse(Rule::one_expression, &scan.text) {
-        lowering.whole_expression(pairs)
-    } else {
-        lowering.diagnostics.extend(explain::explain_expression(scan, whole));
-        ast::Expr { span: whole, kind: ast::ExprKind::Error }
-    };
-    let mut diagnostics = lowering.diagnostics;
-    diagnostics.extend(scan.diagnostics.iter().cloned());
-    (expr, diagnostics)
 }
 
 fn too_large(source: &SourceFile) -> Option<Diagnostic> {

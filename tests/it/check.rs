@@ -12,15 +12,21 @@ const BAD_BYTES: &[u8] = b"plan p(\xff) {}\n";
 /// A plan in which there is nothing to find.
 pub const GOOD: &str = "plan p() -> int {\n    reply 1\n}\n";
 
+/// Announce plans in the JSON form.
+const BAD_JSON: &str = "Bad, as `example.plan.json`:";
+const GOOD_JSON: &str = "Good, as `example.plan.json`:";
+
 /// The parts of a code's page that are executed.
 #[derive(Default)]
 pub struct Page {
     pub bad: Option<Vec<u8>>,
-    good: Option<Vec<u8>>,
+    pub good: Option<Vec<u8>>,
     /// Further files. Those above the bad plan are there for both; those between the plans win for the good one.
     pub files: Vec<(String, Vec<u8>)>,
     /// How many of them stand above the bad plan.
     above_bad: usize,
+    /// Whether its plans are in the JSON form.
+    json: bool,
 }
 
 /// What the next fenced block of a page is.
@@ -48,9 +54,10 @@ pub fn parse(page: &str) -> Page {
     let mut next = Next::Nothing;
     let mut lines = page.lines();
     while let Some(line) = lines.next() {
+        parsed.json |= line == BAD_JSON;
         match line.trim_end() {
-            "Bad:" => next = Next::Bad,
-            "Good:" => next = Next::Good,
+            "Bad:" | BAD_JSON => next = Next::Bad,
+            "Good:" | GOOD_JSON => next = Next::Good,
             fence if fence.starts_with("```") => {
                 let block: Vec<_> = lines.by_ref().take_while(|line| !line.starts_with("```")).collect();
                 let block = block.join("\n") + "\n";
@@ -93,10 +100,10 @@ fn bytes(block: &str) -> Vec<u8> {
 }
 
 /// Checks one plan with its files: code and severity of each finding.
-fn findings(plan: &[u8], files: &[(String, Vec<u8>)]) -> Result<Vec<(String, String)>, String> {
+fn findings(plan: &[u8], name: &str, files: &[(String, Vec<u8>)]) -> Result<Vec<(String, String)>, String> {
     let files = files.iter().map(|(name, content)| (name.as_str(), content.as_slice()));
-    let folder = folder(files.chain([("example.plan", plan)]));
-    let output = planrun(["check", "--format", "json", "example.plan"]).within(folder.path()).run();
+    let folder = folder(files.chain([(name, plan)]));
+    let output = planrun(["check", "--format", "json", name]).within(folder.path()).run();
     if output.status > 1 {
         return Err(format!("check ended with {}: {}", output.status, output.stderr));
     }
@@ -109,11 +116,12 @@ fn findings(plan: &[u8], files: &[(String, Vec<u8>)]) -> Result<Vec<(String, Str
 fn faults(code: &Code) -> Vec<String> {
     let mut faults = Vec::new();
     let page = parse(code.page);
+    let name = if page.json { "example.plan.json" } else { "example.plan" };
     let first = code.page.lines().next().unwrap_or("");
     if !first.ends_with('.') || first.starts_with(['#', '`']) {
         faults.push(format!("its first line is no sentence: `{first}`"));
     }
-    match page.bad.or_else(|| described(code)).map(|plan| findings(&plan, &page.files[..page.above_bad])) {
+    match page.bad.or_else(|| described(code)).map(|plan| findings(&plan, name, &page.files[..page.above_bad])) {
         None => faults.push("it has no bad plan (`Bad:` and a fenced block)".into()),
         Some(Err(fault)) => faults.push(format!("its bad plan: {fault}")),
         Some(Ok(found)) => {
@@ -124,7 +132,7 @@ fn faults(code: &Code) -> Vec<String> {
             faults.extend(strangers.map(|(name, _)| format!("its bad plan also has the error {name}")));
         }
     }
-    match page.good.map(|plan| findings(&plan, &page.files)) {
+    match page.good.map(|plan| findings(&plan, name, &page.files)) {
         None => faults.push("it has no good plan (`Good:` and a fenced block)".into()),
         Some(Err(fault)) => faults.push(format!("its good plan: {fault}")),
         Some(Ok(found)) if found.is_empty() => {}

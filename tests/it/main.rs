@@ -8,6 +8,7 @@ mod check;
 mod expr;
 mod fixes;
 mod graph;
+mod json_form;
 mod mock;
 mod model;
 mod mutation;

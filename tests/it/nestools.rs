@@ -8,6 +8,7 @@ use planrun::sema::{self, Files, Tools};
 use planrun::source::SourceFile;
 use serde_json::Value;
 
+use crate::json_form;
 use crate::support::cases;
 
 /// The namespace of all tools.
@@ -87,6 +88,14 @@ fn every_plan_passes() {
     }
     println!("nestools: {} of {} pass", plans.len() - faults.len(), plans.len());
     assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn every_plan_goes_to_json_and_back() {
+    let schema = jsonschema::validator_for(&planrun::syntax::json::schema()).unwrap();
+    for plan in plans().into_iter().flatten() {
+        assert!(json_form::round_trip(&plan.id, &plan.text().0, &schema), "{}", plan.id);
+    }
 }
 
 #[test]

@@ -29,7 +29,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// Files and folders; `-` is standard input. Folders are searched for *.plan, except what git ignores.
+    /// Files and folders; `-` is standard input. Folders are searched for *.plan and *.plan.json, except what git ignores.
     #[arg(value_name = "PATH", default_value = ".")]
     pub paths: Vec<PathBuf>,
     /// How findings are printed.
@@ -135,7 +135,9 @@ fn print(report: &Report, format: Format, beside: bool, terminal: Terminal) -> R
 
 fn nothing_found(paths: &[PathBuf]) -> String {
     let shown = paths.iter().map(|path| format!("`{}`", path.display())).collect::<Vec<_>>().join(", ");
-    format!("there is no plan below {shown}: plan files end in .plan, and what git ignores is not searched")
+    format!(
+        "there is no plan below {shown}: plan files end in .plan or .plan.json, and what git ignores is not searched"
+    )
 }
 
 /// The last line: what was found in how much.

@@ -19,6 +19,8 @@ pub static DUPLICATE_FIELD: Code = Code::error("duplicate-field", include_str!("
 pub static POSITIONAL_ARGUMENT: Code = Code::error("positional-argument", include_str!("pages/positional-argument.md"));
 pub static MISPLACED_STATEMENT: Code = Code::error("misplaced-statement", include_str!("pages/misplaced-statement.md"));
 pub static RESERVED_NAME: Code = Code::error("reserved-name", include_str!("pages/reserved-name.md"));
+pub static BAD_JSON: Code = Code::error("bad-json", include_str!("pages/bad-json.md"));
+pub static JSON_SHAPE: Code = Code::error("json-shape", include_str!("pages/json-shape.md"));
 pub static EMPTY_PLAN: Code = Code::warning("empty-plan", include_str!("pages/empty-plan.md"));
 
 pub(super) static ALL: &[&Code] = &[
@@ -38,5 +40,7 @@ pub(super) static ALL: &[&Code] = &[
     &POSITIONAL_ARGUMENT,
     &MISPLACED_STATEMENT,
     &RESERVED_NAME,
+    &BAD_JSON,
+    &JSON_SHAPE,
     &EMPTY_PLAN,
 ];

@@ -103,7 +103,7 @@ impl<'s> Context<'s> {
         match self.found() {
             None => match self.damage.kind {
                 DamageKind::Clause => "the end of the clause".to_owned(),
-                DamageKind::Expression => "the end of the text".to_owned(),
+                DamageKind::Expression | DamageKind::Type | DamageKind::Pattern => "the end of the text".to_owned(),
                 DamageKind::Item if self.first_text() != "plan" => "the end of the item".to_owned(),
                 DamageKind::Item
                 | DamageKind::Statement

@@ -44,7 +44,9 @@ pub(super) fn first_word(context: &Context<'_>) -> Option<Diagnostic> {
         | DamageKind::Parameter
         | DamageKind::RaceArm
         | DamageKind::StepArm
-        | DamageKind::Expression => None,
+        | DamageKind::Expression
+        | DamageKind::Type
+        | DamageKind::Pattern => None,
     }
 }
 

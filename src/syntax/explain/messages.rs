@@ -170,6 +170,7 @@ fn expected_mark(context: &Context<'_>) -> (String, String) {
 
 fn remove(context: &Context<'_>) -> String {
     match context.found() {
+        Some(_) if context.damage.kind.is_part() => format!("remove {}", context.found_name()),
         Some(_) => format!("remove {}, or begin a new line with a statement", context.found_name()),
         None => "complete it".to_owned(),
     }

@@ -47,13 +47,13 @@ pub(super) fn explain(
     explained
 }
 
-/// Explains a text that should have been one expression.
-pub(super) fn explain_expression(scan: &Scan<'_>, whole: Span) -> Option<Diagnostic> {
+/// Explains a text that should have been one expression, type or pattern.
+pub(super) fn explain_whole(scan: &Scan<'_>, kind: DamageKind) -> Option<Diagnostic> {
     if scan.diagnostics.iter().any(Diagnostic::is_error) {
         return None;
     }
-    let (offset, wants) = failure(Rule::one_expression, &scan.text)?;
-    let damage = Damage { span: whole, kind: DamageKind::Expression };
+    let (offset, wants) = failure(rule(kind), &scan.text)?;
+    let damage = Damage { span: Span::new(0, scan.author.len()), kind };
     Some(messages::diagnostic(&Context::new(scan, damage, offset, wants)))
 }
 
@@ -67,16 +67,7 @@ fn touches(reported: &[Span], longest: usize, span: Span) -> bool {
 
 /// The place in the damaged text where reading had to stop, and what could have stood there.
 fn place<'s>(scan: &'s Scan<'_>, damage: Damage) -> Context<'s> {
-    let rule = match damage.kind {
-        DamageKind::Item => Rule::one_item,
-        DamageKind::Statement => Rule::one_statement,
-        DamageKind::TestStatement => Rule::one_test_statement,
-        DamageKind::Clause => Rule::one_clause,
-        DamageKind::Parameter => Rule::one_parameter,
-        DamageKind::RaceArm => Rule::one_race_arm,
-        DamageKind::StepArm => Rule::one_step_arm,
-        DamageKind::Expression => Rule::one_expression,
-    };
+    let rule = rule(damage.kind);
     let text: &str = &scan.text;
     let slice = text.get(damage.span.range()).unwrap_or("");
     let behind = text.get(damage.span.end as usize..).unwrap_or("");
@@ -85,6 +76,22 @@ fn place<'s>(scan: &'s Scan<'_>, damage: Damage) -> Context<'s> {
     let headed: Arc<str> = if has_body { Arc::from(format!("{slice} {{}}")) } else { Arc::from(slice) };
     let (offset, wants) = failure(rule, &headed).unwrap_or_default();
     Context::new(scan, damage, damage.span.start as usize + offset, wants)
+}
+
+/// What a damaged text is read as.
+fn rule(kind: DamageKind) -> Rule {
+    match kind {
+        DamageKind::Item => Rule::one_item,
+        DamageKind::Statement => Rule::one_statement,
+        DamageKind::TestStatement => Rule::one_test_statement,
+        DamageKind::Clause => Rule::one_clause,
+        DamageKind::Parameter => Rule::one_parameter,
+        DamageKind::RaceArm => Rule::one_race_arm,
+        DamageKind::StepArm => Rule::one_step_arm,
+        DamageKind::Expression => Rule::one_expression,
+        DamageKind::Type => Rule::one_type,
+        DamageKind::Pattern => Rule::one_pattern,
+    }
 }
 
 /// Where and why the text cannot be read by a rule; `None` where it can.

@@ -6,7 +6,7 @@ use crate::diag::codes::text as codes;
 use crate::source::Span;
 use crate::syntax::ast::{Block, Item, ItemKind, Plan, Tool, TypeItem, Use, UseNamespace};
 use crate::syntax::grammar::quiet::Rule;
-use crate::syntax::lower::statements::Place;
+use crate::syntax::place::Place;
 
 impl Lowering<'_> {
     /// One child of a `file` node; `None` at its end.

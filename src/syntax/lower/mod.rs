@@ -17,7 +17,7 @@ use std::sync::Arc;
 pub(super) use numbers::spelled as spelled_duration;
 use pest::iterators::{Pair, Pairs};
 
-use super::ast::{Comment, CommentKind, Expr, ExprKind, File, Name};
+use super::ast::{Comment, CommentKind, Expr, ExprKind, File, Name, Pattern, PatternKind, TypeExpr, TypeExprKind};
 use super::grammar::quiet::Rule;
 use crate::diag::codes::text as codes;
 use crate::diag::{Diagnostic, Edit};
@@ -45,6 +45,17 @@ pub(super) enum DamageKind {
     StepArm,
     /// A whole text that should be one expression.
     Expression,
+    /// A whole text that should be one type.
+    Type,
+    /// A whole text that should be one pattern.
+    Pattern,
+}
+
+impl DamageKind {
+    /// Whether the text is a part of a plan that stands alone, with no statement around it.
+    pub fn is_part(self) -> bool {
+        matches!(self, Self::Expression | Self::Type | Self::Pattern)
+    }
 }
 
 /// A reserved word that was given to a step or variable, and where.
@@ -88,6 +99,18 @@ impl<'a> Lowering<'a> {
         let mut root = pairs.flat_map(Pair::into_inner);
         root.find(|node| node.as_rule() == Rule::expression)
             .map_or_else(|| missing(Span::at(0)), |node| self.expression(node))
+    }
+
+    /// The tree of a text that is one type.
+    pub fn whole_type(&mut self, pairs: Pairs<'_, Rule>) -> TypeExpr {
+        let root = pairs.into_iter().next().map(Children::of);
+        root.map_or_else(missing_type, |mut children| self.next_type(&mut children))
+    }
+
+    /// The tree of a text that is one pattern.
+    pub fn whole_pattern(&mut self, pairs: Pairs<'_, Rule>) -> Pattern {
+        let root = pairs.into_iter().next().map(Children::of);
+        root.map_or_else(any_pattern, |mut children| self.next_pattern(&mut children))
     }
 
     /// The place of a node in the author's text.
@@ -221,6 +244,14 @@ fn raw_span(node: &Node<'_>) -> Span {
 
 fn unquoted(word: &str) -> &str {
     word.strip_prefix('`').and_then(|word| word.strip_suffix('`')).unwrap_or(word)
+}
+
+fn missing_type() -> TypeExpr {
+    TypeExpr { span: Span::at(0), kind: TypeExprKind::Error }
+}
+
+fn any_pattern() -> Pattern {
+    Pattern { span: Span::at(0), kind: PatternKind::Any }
 }
 
 /// Stands where the text gave no value; the reason was or will be reported.

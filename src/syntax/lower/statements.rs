@@ -4,53 +4,12 @@ use std::sync::Arc;
 
 use super::clauses::Attributes;
 use super::{Children, DamageKind, Lowering, Node, name};
-use crate::diag::Diagnostic;
-use crate::diag::codes::text as codes;
 use crate::source::Span;
 use crate::syntax::ast::{
     Block, Expr, Guarded, Name, Statement, StatementKind, Step, StepBody, Text, TypeExpr, TypeExprKind,
 };
 use crate::syntax::grammar::quiet::Rule;
-
-/// What a block belongs to, which decides what it may hold.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
-    Plan,
-    /// An `if` of a plan.
-    Branch,
-    /// A `do` or an `each`.
-    Value,
-    Repeat,
-    Listener,
-    /// Something damaged, of which nothing is known.
-    Unknown,
-}
-
-impl Place {
-    /// The block of an `if`, which belongs to what stands around it.
-    fn inner(self) -> Self {
-        match self {
-            Self::Plan | Self::Branch => Self::Branch,
-            Self::Value | Self::Repeat | Self::Listener | Self::Unknown => self,
-        }
-    }
-
-    fn holds_settings(self) -> bool {
-        matches!(self, Self::Plan | Self::Unknown)
-    }
-
-    fn replies(self) -> bool {
-        matches!(self, Self::Plan | Self::Branch | Self::Unknown)
-    }
-
-    fn yields(self) -> bool {
-        matches!(self, Self::Value | Self::Repeat | Self::Unknown)
-    }
-
-    fn repeats(self) -> bool {
-        matches!(self, Self::Repeat | Self::Unknown)
-    }
-}
+use crate::syntax::place::Place;
 
 impl Lowering<'_> {
     /// The `block` that comes next; an empty one where there is none.
@@ -105,33 +64,16 @@ impl Lowering<'_> {
 
     /// Reports a statement that its block cannot hold.
     fn judge_place(&mut self, rule: Rule, span: Span, place: Place) {
-        let (word, why, help) = match rule {
-            Rule::policy_statement | Rule::allow_statement if !place.holds_settings() => {
-                let word = if rule == Rule::policy_statement { "policy" } else { "allow" };
-                (word, "stands only at the top of a plan", "move it to the beginning of the plan's block")
-            }
-            Rule::reply_statement if !place.replies() && place.yields() => {
-                ("reply", "ends a plan, and this block is a part of one", "write `yield` to give this block's value")
-            }
-            Rule::reply_statement if !place.replies() => {
-                ("reply", "cannot stand in a listener", "keep what is to be replied in a task's context with `set`")
-            }
-            Rule::yield_statement if !place.yields() => (
-                "yield",
-                "gives the value of a `do`, `each` or `repeat`, and none stands around it",
-                "write `reply` to give the plan's value",
-            ),
-            Rule::next_statement if !place.repeats() => (
-                "next",
-                "gives the next state of a `repeat`, and none stands around it",
-                "remove it, or put it into the block of a `repeat`",
-            ),
+        let word = match rule {
+            Rule::policy_statement => "policy",
+            Rule::allow_statement => "allow",
+            Rule::reply_statement => "reply",
+            Rule::yield_statement => "yield",
+            Rule::next_statement => "next",
             _ => return,
         };
-        let end = span.start as usize + word.len();
-        let span = Span::new(span.start as usize, end);
-        let message = format!("`{word}` {why}");
-        self.diagnostics.push(Diagnostic::new(&codes::MISPLACED_STATEMENT, span, message).help(help));
+        let start = span.start as usize;
+        self.diagnostics.extend(place.refuses(word, Span::new(start, start + word.len())));
     }
 
     fn guarded(&mut self, mut parts: Children<'_>) -> Guarded {

@@ -2,11 +2,11 @@
 
 use super::clauses::Attributes;
 use super::expressions::SeenNames;
-use super::statements::Place;
 use super::{Children, DamageKind, Lowering, Node, is_reserved, missing, name};
 use crate::source::Span;
 use crate::syntax::ast::{Arm, ArmBody, Expr, ExprKind, InputField, Step, StepBody, WaitFor};
 use crate::syntax::grammar::quiet::Rule;
+use crate::syntax::place::Place;
 
 impl Lowering<'_> {
     pub(super) fn step(&mut self, mut parts: Children<'_>) -> Step {

@@ -1,0 +1,71 @@
+//! The JSON form of a plan: the same tree, for programs and for models with structured output.
+
+mod document;
+mod fixes;
+mod items;
+mod layout;
+mod print;
+mod print_statements;
+mod reader;
+mod reference;
+mod relocate;
+mod schema;
+mod shapes;
+mod statements;
+mod strings;
+mod values;
+
+use std::path::Path;
+
+use jsonc_parser::ast::Value;
+
+use super::{Parsed, ast, clamp, no_room, stack};
+use crate::source::SourceFile;
+use reader::Reader;
+use shapes::FILE;
+
+pub use fixes::fit_fixes;
+pub use layout::text;
+pub use print::encode;
+pub use reference::reference;
+pub use schema::schema;
+
+/// The ending of files in this form.
+pub const ENDING: &str = ".plan.json";
+
+/// Whether the text is a plan in JSON: by its file's name, and where that tells nothing by its first character, with which
+/// no plan text begins.
+#[must_use]
+pub fn is_json(source: &SourceFile) -> bool {
+    let name = source.name();
+    let is_text = Path::new(name).extension().is_some_and(|ending| ending == "plan");
+    name.ends_with(ENDING) || (!is_text && source.text().trim_start().starts_with('{'))
+}
+
+/// The tree of a file in JSON. Never fails: what cannot be read is reported and leaves an error node.
+pub(super) fn decode(source: &SourceFile) -> Parsed {
+    let depth = document::depth(source.text());
+    let read = stack::with_room(depth, || read(source));
+    let (file, mut diagnostics) = read.unwrap_or_else(|| (ast::File::default(), vec![no_room(source)]));
+    clamp(&mut diagnostics, source.text());
+    Parsed { file, diagnostics }
+}
+
+fn read(source: &SourceFile) -> (ast::File, Vec<crate::diag::Diagnostic>) {
+    let value = match document::value(source.text()) {
+        Ok(value) => value,
+        Err(finding) => return (ast::File::default(), vec![*finding]),
+    };
+    let mut reader = Reader::new(source.text());
+    let file = reader.file(&value);
+    (file, reader.diagnostics)
+}
+
+impl Reader<'_> {
+    fn file(&mut self, value: &Value<'_>) -> ast::File {
+        let Some(fields) = self.fields(value, &FILE) else { return ast::File::default() };
+        let doc = self.doc(&fields);
+        let items = self.elements(&fields, "items").iter().map(|item| self.item(item)).collect();
+        ast::File { doc, items, comments: Vec::new() }
+    }
+}

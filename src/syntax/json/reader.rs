@@ -1,0 +1,319 @@
+//! Objects of the form, key by key: unknown, missing, repeated and mistyped ones are reported here.
+
+use std::sync::Arc;
+
+use jsonc_parser::ast::{Object, ObjectPropName, Value};
+
+use super::document::span;
+use super::shapes::{Choice, Key, Shape, Slot, Word};
+use super::strings::{Extract, content};
+use crate::diag::codes::text as codes;
+use crate::diag::{Diagnostic, closest};
+use crate::source::Span;
+use crate::syntax::ast::Name;
+
+/// The key that tells shapes apart.
+const KIND: &str = "kind";
+
+/// Reads one file.
+pub(super) struct Reader<'t> {
+    pub text: &'t str,
+    pub diagnostics: Vec<Diagnostic>,
+    /// How many bodies stand around.
+    pub blocks: usize,
+}
+
+/// An object whose keys were judged.
+pub(super) struct Fields<'v> {
+    pub span: Span,
+    /// Where its `kind` stands; else where it begins.
+    pub kind: Span,
+    found: Vec<(&'static str, &'v Value<'v>)>,
+}
+
+impl<'v> Fields<'v> {
+    pub fn get(&self, name: &str) -> Option<&'v Value<'v>> {
+        self.found.iter().find(|(key, _)| *key == name).map(|(_, value)| *value)
+    }
+}
+
+impl<'t> Reader<'t> {
+    pub fn new(text: &'t str) -> Self {
+        Self { text, diagnostics: Vec::new(), blocks: 0 }
+    }
+
+    /// The object of this shape that the value is.
+    pub fn fields<'v>(&mut self, value: &'v Value<'v>, shape: &Shape) -> Option<Fields<'v>> {
+        let Value::Object(object) = value else {
+            self.mistyped(value, shape.called, "an object");
+            return None;
+        };
+        Some(self.judged(object, shape, false))
+    }
+
+    /// The object of one of several shapes that the value is.
+    pub fn choice<'v>(&mut self, value: &'v Value<'v>, choice: Choice) -> Option<(&'static str, Fields<'v>)> {
+        let kinds = || choice.shapes().iter().map(|shape| shape.kind);
+        let Value::Object(object) = value else {
+            self.mistyped(value, choice.called(), "an object");
+            return None;
+        };
+        let Some(property) = object.properties.iter().find(|property| key_of(&property.name) == KIND) else {
+            let place = opening(span(object));
+            let message = format!("{} needs the key `kind`", choice.called());
+            let finding = Diagnostic::new(&codes::JSON_SHAPE, place, message).available(kinds());
+            self.diagnostics.push(finding.help(format!("write `\"kind\": \"{}\"`", kinds().next().unwrap_or(""))));
+            return None;
+        };
+        let Value::StringLit(kind) = &property.value else {
+            self.mistyped(&property.value, "`kind`", "a string");
+            return None;
+        };
+        if let Some(shape) = choice.shapes().iter().find(|shape| shape.kind == kind.value) {
+            return Some((shape.kind, self.judged(object, shape, true)));
+        }
+        let place = content(span(kind));
+        let message = format!("there is no kind `{}` of {}", kind.value, bare(choice.called()));
+        let finding = Diagnostic::new(&codes::JSON_SHAPE, place, message).available(kinds());
+        self.diagnostics.push(match closest(&kind.value, kinds()) {
+            Some(near) => finding.help(format!("did you mean `{near}`?")).fix(format!("write `{near}`"), place, near),
+            None => finding.help("choose one of the kinds that exist"),
+        });
+        None
+    }
+
+    fn judged<'v>(&mut self, object: &'v Object<'v>, shape: &Shape, has_kind: bool) -> Fields<'v> {
+        let mut found: Vec<(&'static str, &'v Value<'v>)> = Vec::new();
+        let mut seen: Vec<(&str, Span)> = Vec::new();
+        for property in &object.properties {
+            let (name, place) = (key_of(&property.name), content(name_span(&property.name)));
+            if let Some((_, first)) = seen.iter().find(|(other, _)| *other == name) {
+                self.repeated(name, place, *first);
+                continue;
+            }
+            seen.push((name, place));
+            if has_kind && name == KIND {
+                continue;
+            }
+            match shape.all_keys().find(|key| key.name == name) {
+                None => self.unknown_key(name, place, shape),
+                // What is null counts as left out.
+                Some(_) if matches!(property.value, Value::NullKeyword(_)) => {}
+                Some(key) => found.push((key.name, &property.value)),
+            }
+        }
+        let kind = object.properties.iter().find(|property| has_kind && key_of(&property.name) == KIND);
+        let kind = kind.map_or_else(|| opening(span(object)), |property| content(span(&property.value)));
+        let fields = Fields { span: span(object), kind, found };
+        for key in shape.all_keys().filter(|key| key.required && fields.get(key.name).is_none()) {
+            self.missing_key(key, shape, object);
+        }
+        fields
+    }
+
+    fn unknown_key(&mut self, name: &str, place: Span, shape: &Shape) {
+        let names = || shape.all_keys().map(|key| key.name);
+        let message = format!("{} has no key `{name}`", shape.called);
+        let finding = Diagnostic::new(&codes::JSON_SHAPE, place, message).available(names());
+        self.diagnostics.push(match closest(name, names()) {
+            Some(near) => finding.help(format!("did you mean `{near}`?")).fix(format!("write `{near}`"), place, near),
+            None => finding.help("remove it; `planrun schema` prints what may stand here"),
+        });
+    }
+
+    fn missing_key(&mut self, key: &Key, shape: &Shape, object: &Object<'_>) {
+        let null = object.properties.iter().find(|property| key_of(&property.name) == key.name);
+        let place = null.map_or_else(|| opening(span(object)), |property| span(&property.value));
+        let (message, help) = match (null, key.slot) {
+            (Some(_), Slot::Value) => (
+                format!("`{}` is null, which counts as left out, and {} needs it", key.name, shape.called),
+                "write `\"null\"`, an expression, where the value null is meant".to_owned(),
+            ),
+            (Some(_), _) => (
+                format!("`{}` is null, which counts as left out, and {} needs it", key.name, shape.called),
+                format!("write {}", wanted(key.slot)),
+            ),
+            (None, _) => (
+                format!("{} needs the key `{}`", shape.called, key.name),
+                format!("add `\"{}\"`: {}", key.name, wanted(key.slot)),
+            ),
+        };
+        self.diagnostics.push(Diagnostic::new(&codes::JSON_SHAPE, place, message).help(help));
+    }
+
+    /// Reports a key that stands in an object twice.
+    pub fn repeated(&mut self, name: &str, place: Span, first: Span) {
+        self.diagnostics.push(
+            Diagnostic::new(&codes::DUPLICATE_FIELD, place, format!("the key `{name}` is given twice"))
+                .label(first, "first given here")
+                .help(format!("keep one `{name}`")),
+        );
+    }
+
+    /// Reports a value of the wrong type.
+    pub fn mistyped(&mut self, value: &Value<'_>, what: &str, expected: &str) {
+        let (message, found) = (format!("{what} must be {expected}"), json_type(value));
+        let place = match value {
+            Value::Object(_) | Value::Array(_) => opening(span(value)),
+            Value::StringLit(_) | Value::NumberLit(_) | Value::BooleanLit(_) | Value::NullKeyword(_) => span(value),
+        };
+        let help = format!("write {expected}");
+        self.diagnostics.push(Diagnostic::new(&codes::JSON_SHAPE, place, message).expected(expected, found).help(help));
+    }
+
+    /// The elements of a list; none where it is left out.
+    pub fn elements<'v>(&mut self, fields: &Fields<'v>, key: &str) -> &'v [Value<'v>] {
+        match fields.get(key) {
+            None => &[],
+            Some(Value::Array(array)) => &array.elements,
+            Some(other) => {
+                self.mistyped(other, &format!("`{key}`"), "a list");
+                &[]
+            }
+        }
+    }
+
+    pub fn flag(&mut self, fields: &Fields<'_>, key: &str) -> bool {
+        match fields.get(key) {
+            None => false,
+            Some(Value::BooleanLit(flag)) => flag.value,
+            Some(other) => {
+                self.mistyped(other, &format!("`{key}`"), "true or false");
+                false
+            }
+        }
+    }
+
+    /// Text as it is, with the place of its content.
+    pub fn text(&mut self, fields: &Fields<'_>, key: &str) -> Option<(Arc<str>, Span)> {
+        self.string(fields.get(key)?, &format!("`{key}`"))
+    }
+
+    pub fn doc(&mut self, fields: &Fields<'_>) -> Option<Arc<str>> {
+        self.text(fields, "doc").map(|(text, _)| text)
+    }
+
+    /// A name; empty where it is missing, which was reported.
+    pub fn name(&mut self, fields: &Fields<'_>, key: &str) -> Name {
+        self.optional_name(fields, key).unwrap_or_else(|| nameless(fields.span))
+    }
+
+    pub fn optional_name(&mut self, fields: &Fields<'_>, key: &str) -> Option<Name> {
+        self.word(fields.get(key)?, &format!("`{key}`"), Word::Name)
+    }
+
+    pub fn optional_word(&mut self, fields: &Fields<'_>, key: &str, word: Word) -> Option<Name> {
+        self.word(fields.get(key)?, &format!("`{key}`"), word)
+    }
+
+    pub fn names(&mut self, fields: &Fields<'_>, key: &str, word: Word) -> Vec<Name> {
+        let elements = self.elements(fields, key);
+        let what = format!("each of `{key}`");
+        elements.iter().filter_map(|element| self.word(element, &what, word)).collect()
+    }
+
+    /// A word of this kind, judged by its letters.
+    fn word(&mut self, value: &Value<'_>, what: &str, word: Word) -> Option<Name> {
+        let (text, place) = self.string(value, what)?;
+        let (sound, expected) = match word {
+            Word::Name => (is_name(&text), "a name"),
+            Word::Class => (parted(&text, '.'), "an error class such as `transient.timeout`"),
+            Word::Code => (parted(&text, '-'), "a code such as `unknown-step`"),
+            Word::Effect => (word.known().contains(&&*text), "an effect class"),
+            Word::Moment => (word.known().contains(&&*text), "`before` or `after`"),
+        };
+        if sound {
+            return Some(Name { text, span: place });
+        }
+        let message = format!("{what} must be {expected}, and `{text}` is none");
+        let finding = Diagnostic::new(&codes::JSON_SHAPE, place, message).available(word.known());
+        let near = closest(&text, word.known().iter().copied());
+        self.diagnostics.push(match near {
+            Some(near) => finding.help(format!("did you mean `{near}`?")).fix(format!("write `{near}`"), place, near),
+            None => finding.help(format!("write {expected}")),
+        });
+        None
+    }
+
+    fn string(&mut self, value: &Value<'_>, what: &str) -> Option<(Arc<str>, Span)> {
+        let Value::StringLit(string) = value else {
+            self.mistyped(value, what, "a string");
+            return None;
+        };
+        let place = span(string);
+        Some((Arc::from(Extract::of(self.text, place).text), content(place)))
+    }
+}
+
+/// The text of a key.
+pub(super) fn key_of<'v>(name: &'v ObjectPropName<'v>) -> &'v str {
+    match name {
+        ObjectPropName::String(string) => &string.value,
+        ObjectPropName::Word(word) => word.value,
+    }
+}
+
+/// The range of a key with its quotes.
+pub(super) fn name_span(name: &ObjectPropName<'_>) -> Span {
+    match name {
+        ObjectPropName::String(string) => span(string),
+        ObjectPropName::Word(word) => span(word),
+    }
+}
+
+/// The opening bracket of an object or a list: findings about the whole are told there.
+pub(super) fn opening(whole: Span) -> Span {
+    Span { start: whole.start, end: whole.end.min(whole.start.saturating_add(1)) }
+}
+
+/// Stands where a name is missing.
+pub(super) fn nameless(place: Span) -> Name {
+    Name { text: Arc::from(""), span: opening(place) }
+}
+
+/// Whether the language can write the text as a name, in back quotes where need be.
+pub(super) fn is_name(text: &str) -> bool {
+    !text.is_empty() && !text.contains('`') && !text.chars().any(char::is_control)
+}
+
+/// Whether the text consists of plain words with this mark between them.
+fn parted(text: &str, mark: char) -> bool {
+    text.split(mark).all(|word| {
+        let mut characters = word.chars();
+        characters.next().is_some_and(|c| c == '_' || unicode_ident::is_xid_start(c))
+            && characters.all(unicode_ident::is_xid_continue)
+    })
+}
+
+/// The words behind the article.
+fn bare(called: &str) -> &str {
+    called.split_once(' ').map_or(called, |(_, rest)| rest)
+}
+
+fn json_type(value: &Value<'_>) -> &'static str {
+    match value {
+        Value::StringLit(_) => "a string",
+        Value::NumberLit(_) => "a number",
+        Value::BooleanLit(_) => "true or false",
+        Value::Object(_) => "an object",
+        Value::Array(_) => "a list",
+        Value::NullKeyword(_) => "null",
+    }
+}
+
+/// What a key holds, in words.
+fn wanted(slot: Slot) -> &'static str {
+    match slot {
+        Slot::Name => "a name",
+        Slot::Text => "a text",
+        Slot::Flag => "true or false",
+        Slot::Word(_) => "a word",
+        Slot::Type => "a type such as \"string\"",
+        Slot::Pattern => "a pattern such as \"_\"",
+        Slot::Value | Slot::Settings => "an expression in a string, a text such as {\"text\": \"…\"}, or a value",
+        Slot::Tool => "a tool such as \"mail.send\"",
+        Slot::Call => "a call such as {\"tool\": \"mail.send\", \"arguments\": {}}",
+        Slot::Arguments | Slot::Object(_) | Slot::Choice(_) => "an object",
+        Slot::Names(_) | Slot::Objects(_) | Slot::Choices(_) => "a list",
+    }
+}

@@ -1,0 +1,97 @@
+//! The keys of the form as tables for the documentation.
+
+use std::fmt::Write as _;
+
+use super::shapes::{CALL, CLAUSES, Choice, FILE, Key, Shape, Slot, Word};
+
+/// Every object of the form with its keys, in Markdown.
+#[must_use]
+pub fn reference() -> String {
+    let mut text = String::new();
+    let mut alone: Vec<&'static Shape> = vec![&FILE];
+    let choices = [
+        (Choice::Item, "Items"),
+        (Choice::Statement, "Statements"),
+        (Choice::Action, "Actions"),
+        (Choice::TestStatement, "Lines of a test"),
+        (Choice::Outcome, "Outcomes of a mock"),
+    ];
+    for (choice, title) in choices {
+        let _ = write!(text, "### {title}\n\n| `kind` | | keys |\n| --- | --- | --- |\n");
+        for shape in choice.shapes() {
+            row(&mut text, shape, &mut alone);
+        }
+        text.push('\n');
+    }
+    let _ = write!(text, "### Clauses of a step\n\n| key | |\n| --- | --- |\n");
+    for key in CLAUSES {
+        let _ = writeln!(text, "| {} | {} |", keys(std::slice::from_ref(key), &mut alone), key.about);
+    }
+    text.push_str("\n### Objects without a kind\n\n| | | keys |\n| --- | --- | --- |\n");
+    let mut next = 0;
+    while let Some(shape) = alone.get(next).copied() {
+        next += 1;
+        row(&mut text, shape, &mut alone);
+    }
+    text
+}
+
+/// One line; the shapes that its keys refer to are added to `alone`, each once.
+fn row(text: &mut String, shape: &'static Shape, alone: &mut Vec<&'static Shape>) {
+    let groups = shape
+        .keys
+        .iter()
+        .map(|group| if std::ptr::eq(*group, CLAUSES) { "clauses".to_owned() } else { keys(group, alone) });
+    let keys = groups.filter(|keys| !keys.is_empty()).collect::<Vec<_>>().join(", ");
+    let _ = writeln!(text, "| `{}` | {} | {keys} |", shape.kind, shape.about.replace('|', "\\|"));
+}
+
+fn keys(keys: &'static [Key], alone: &mut Vec<&'static Shape>) -> String {
+    let written = keys.iter().map(|key| {
+        let referred = match key.slot {
+            Slot::Object(shape) | Slot::Objects(shape) => Some(shape),
+            Slot::Call => Some(&CALL),
+            Slot::Name
+            | Slot::Names(_)
+            | Slot::Text
+            | Slot::Flag
+            | Slot::Word(_)
+            | Slot::Type
+            | Slot::Pattern
+            | Slot::Value
+            | Slot::Settings
+            | Slot::Tool
+            | Slot::Arguments
+            | Slot::Choice(_)
+            | Slot::Choices(_) => None,
+        };
+        alone.extend(referred.filter(|shape| !alone.iter().any(|other| std::ptr::eq(*other, *shape))));
+        format!("`{}`{} {}", key.name, if key.required { "" } else { "?" }, held(key))
+    });
+    written.collect::<Vec<_>>().join(", ").replace('|', "\\|")
+}
+
+/// What stands under a key, in a word or two.
+fn held(key: &Key) -> String {
+    match key.slot {
+        Slot::Name => "name".to_owned(),
+        Slot::Names(Word::Name) => "[name]".to_owned(),
+        Slot::Names(Word::Class) => "[class]".to_owned(),
+        Slot::Names(Word::Code | Word::Effect | Word::Moment) => "[code]".to_owned(),
+        Slot::Text => "plain".to_owned(),
+        Slot::Flag => "bool".to_owned(),
+        Slot::Word(Word::Class) => "class".to_owned(),
+        Slot::Word(word) => word.known().join(" | "),
+        Slot::Type => "type".to_owned(),
+        Slot::Pattern => "pattern".to_owned(),
+        Slot::Value => "value".to_owned(),
+        Slot::Settings => "settings".to_owned(),
+        Slot::Tool => "tool".to_owned(),
+        Slot::Arguments => "{ name: value }".to_owned(),
+        Slot::Call => "call".to_owned(),
+        Slot::Object(shape) => shape.kind.to_owned(),
+        Slot::Objects(shape) => format!("[{}]", shape.kind),
+        Slot::Choice(choice) => super::schema::choice_name(choice).to_owned(),
+        Slot::Choices(choice) => format!("[{}]", super::schema::choice_name(choice)),
+    }
+}

@@ -1,0 +1,146 @@
+//! The JSON Schema of the form, made from its table.
+
+use serde_json::{Map, Value, json};
+
+use super::shapes::{CALL, Choice, FILE, Key, Shape, Slot, Word};
+
+/// Where the form is described by its schema.
+const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
+/// A name: no control characters and no back quotes.
+const NAME: &str = "^[^`\\u0000-\\u001f\\u007f]+$";
+/// Words with dots between.
+const CLASS: &str = "^[\\p{L}_][\\p{L}\\p{N}_\\p{M}]*(\\.[\\p{L}_][\\p{L}\\p{N}_\\p{M}]*)*$";
+/// Words with hyphens between.
+const CODE: &str = "^[\\p{L}_][\\p{L}\\p{N}_\\p{M}]*(-[\\p{L}_][\\p{L}\\p{N}_\\p{M}]*)*$";
+
+/// The JSON Schema (2020-12) of a plan file in its JSON form.
+#[must_use]
+pub fn schema() -> Value {
+    let mut defs = Map::new();
+    defs.insert("value".to_owned(), value());
+    defs.insert("inner".to_owned(), json!({ "anyOf": [{ "$ref": "#/$defs/value" }, { "type": "null" }] }));
+    defs.insert(
+        "arguments".to_owned(),
+        json!({
+            "description": "Values under the names of arguments. What is null counts as left out.",
+            "type": "object",
+            "additionalProperties": { "$ref": "#/$defs/inner" },
+        }),
+    );
+    for choice in [Choice::Item, Choice::Statement, Choice::Action, Choice::TestStatement, Choice::Outcome] {
+        let shapes = choice.shapes().iter().map(|shape| object(shape, &mut Vec::new()));
+        defs.insert(choice_name(choice).to_owned(), json!({ "anyOf": shapes.collect::<Vec<_>>() }));
+    }
+    let mut shared = Vec::new();
+    for choice in [Choice::Item, Choice::Statement, Choice::Action, Choice::TestStatement, Choice::Outcome] {
+        choice.shapes().iter().for_each(|shape| drop(object(shape, &mut shared)));
+    }
+    let mut next = 0;
+    while let Some(shape) = shared.get(next).copied() {
+        next += 1;
+        let written = object(shape, &mut shared);
+        defs.insert(shape.kind.to_owned(), written);
+    }
+    let mut root = Map::new();
+    root.insert("$schema".to_owned(), DIALECT.into());
+    root.insert("title".to_owned(), "A planrun plan in its JSON form".into());
+    if let Value::Object(file) = object(&FILE, &mut Vec::new()) {
+        root.extend(file);
+    }
+    root.insert("$defs".to_owned(), Value::Object(defs));
+    Value::Object(root)
+}
+
+/// A value: an expression of the language in a string, a text, or JSON that is taken as it is.
+fn value() -> Value {
+    json!({
+        "description": "An expression in a string (\"order.total > 5\"), a text ({\"text\": \"Hello ${name}\"}), a number, true, false, \
+                        or a list or object of values.",
+        "anyOf": [
+            { "type": ["string", "number", "boolean"] },
+            { "type": "array", "items": { "$ref": "#/$defs/inner" } },
+            { "type": "object", "additionalProperties": { "$ref": "#/$defs/inner" } },
+        ],
+    })
+}
+
+/// An object of the form; the shapes that its keys refer to are added to `shared`, each once.
+fn object(shape: &'static Shape, shared: &mut Vec<&'static Shape>) -> Value {
+    let mut properties = Map::new();
+    let mut required = Vec::new();
+    if shape.one_of {
+        properties.insert("kind".to_owned(), json!({ "const": shape.kind }));
+        required.push(Value::from("kind"));
+    }
+    for key in shape.all_keys() {
+        properties.insert(key.name.to_owned(), property(key, shared));
+        if key.required {
+            required.push(key.name.into());
+        }
+    }
+    json!({
+        "description": shape.about,
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false,
+    })
+}
+
+/// What stands under a key. A key that may be left out may also be null.
+fn property(key: &Key, shared: &mut Vec<&'static Shape>) -> Value {
+    let held = slot(key.slot, shared);
+    let mut property = if key.required { held } else { json!({ "anyOf": [held, { "type": "null" }] }) };
+    if let Value::Object(map) = &mut property {
+        map.insert("description".to_owned(), key.about.into());
+    }
+    property
+}
+
+fn slot(slot: Slot, shared: &mut Vec<&'static Shape>) -> Value {
+    match slot {
+        Slot::Name => word(Word::Name),
+        Slot::Names(kind) => json!({ "type": "array", "items": word(kind) }),
+        Slot::Word(kind) => word(kind),
+        Slot::Text | Slot::Type | Slot::Pattern => json!({ "type": "string" }),
+        Slot::Flag => json!({ "type": "boolean" }),
+        Slot::Value | Slot::Settings => json!({ "$ref": "#/$defs/value" }),
+        Slot::Tool => json!({ "type": "string", "pattern": "^.+\\..+$" }),
+        Slot::Arguments => json!({ "$ref": "#/$defs/arguments" }),
+        Slot::Call => json!({ "anyOf": [refer(&CALL, shared), { "type": "string" }] }),
+        Slot::Object(shape) => refer(shape, shared),
+        Slot::Objects(shape) => json!({ "type": "array", "items": refer(shape, shared) }),
+        Slot::Choice(choice) => chosen(choice),
+        Slot::Choices(choice) => json!({ "type": "array", "items": chosen(choice) }),
+    }
+}
+
+fn word(kind: Word) -> Value {
+    match kind {
+        Word::Name => json!({ "type": "string", "pattern": NAME }),
+        Word::Class => json!({ "type": "string", "pattern": CLASS }),
+        Word::Code => json!({ "type": "string", "pattern": CODE }),
+        Word::Effect | Word::Moment => json!({ "enum": kind.known() }),
+    }
+}
+
+fn chosen(choice: Choice) -> Value {
+    json!({ "$ref": format!("#/$defs/{}", choice_name(choice)) })
+}
+
+fn refer(shape: &'static Shape, shared: &mut Vec<&'static Shape>) -> Value {
+    if !shared.iter().any(|other| std::ptr::eq(*other, shape)) {
+        shared.push(shape);
+    }
+    json!({ "$ref": format!("#/$defs/{}", shape.kind) })
+}
+
+pub(super) fn choice_name(choice: Choice) -> &'static str {
+    match choice {
+        Choice::Item => "item",
+        Choice::Statement => "statement",
+        Choice::Action => "action",
+        Choice::TestStatement => "test_statement",
+        Choice::Outcome => "outcome",
+    }
+}

@@ -1,0 +1,88 @@
+//! Calls, clauses of steps, and what arms do.
+
+use super::{BODY, Choice, Key, Shape, Slot, Word, alone, may, must, shape};
+
+pub(super) static STEP: &[Key] =
+    &[may("doc", Slot::Text, "What it is for."), must("name", Slot::Name, "The name of its result.")];
+
+pub(in crate::syntax::json) static CLAUSES: &[Key] = &[
+    may("when", Slot::Value, "Only under this condition; else its value is null."),
+    may("after", Slot::Names(Word::Name), "Also wait for these; an empty list drops the order of effects."),
+    may("confirm", Slot::Object(&CONFIRM), "Ask a person first."),
+    may("timeout", Slot::Value, "The longest that one attempt may take, such as 10s."),
+    may("within", Slot::Value, "The longest that the step may take with all attempts, such as 5m."),
+    may("retry", Slot::Settings, "attempts, delay, factor, max_delay, jitter, on, on_exhausted."),
+    may("until", Slot::Object(&UNTIL), "Call again until a condition over its own result holds."),
+    may("cache", Slot::Value, "How long a result may be used again, such as 1h."),
+    may("verify", Slot::Object(&VERIFY), "Look whether the effect has happened."),
+    may("recover", Slot::Objects(&RECOVER), "What to do instead where it fails; the first that matches is taken."),
+    may("undo", Slot::Call, "The call that takes the effect back."),
+];
+
+pub(in crate::syntax::json) static CONFIRM: Shape = alone(
+    "confirm",
+    "a `confirm`",
+    "A question to a person.",
+    &[&[
+        must("message", Slot::Value, "What is asked."),
+        may("by", Slot::Value, "The role of who answers."),
+        may("expires", Slot::Value, "How long it is waited for, such as 2d."),
+    ]],
+);
+
+pub(in crate::syntax::json) static UNTIL: Shape = alone(
+    "until",
+    "an `until`",
+    "How a read is polled.",
+    &[&[
+        must("condition", Slot::Value, "Over the step's own result."),
+        must("every", Slot::Value, "How long between two calls, such as 5s."),
+    ]],
+);
+
+pub(in crate::syntax::json) static VERIFY: Shape = alone(
+    "verify",
+    "a `verify`",
+    "How to see that an effect has happened.",
+    &[&[
+        must("call", Slot::Call, "A read."),
+        may("every", Slot::Value, "How long between two looks."),
+        may("within", Slot::Value, "The longest that is looked for."),
+        must("as", Slot::Name, "The name of what the read gives."),
+        must("check", Slot::Value, "Whether it has happened."),
+        may("gives", Slot::Value, "The step's value, from what the read gives."),
+    ]],
+);
+
+pub(in crate::syntax::json) static RECOVER: Shape = alone(
+    "recover",
+    "a `recover`",
+    "What to do instead where a step fails.",
+    &[&[
+        may("classes", Slot::Names(Word::Class), "The error classes; all where it is left out."),
+        may("as", Slot::Name, "The name of the error."),
+        must("then", Slot::Choice(Choice::Action), "What is done instead."),
+    ]],
+);
+
+pub(in crate::syntax::json) static CALL: Shape = alone(
+    "call",
+    "a call",
+    "A call of a tool.",
+    &[&[
+        must("tool", Slot::Tool, "namespace.tool"),
+        may("arguments", Slot::Arguments, "Values under the names of arguments."),
+    ]],
+);
+
+pub(in crate::syntax::json) static ACTIONS: &[Shape] = &[
+    shape("call", "a `call`", "A call of a tool.", &[&[must("call", Slot::Call, "The tool and its arguments.")]]),
+    shape("value", "a `value`", "A value.", &[&[must("value", Slot::Value, "The value.")]]),
+    shape("do", "a `do`", "Several statements as one value.", &[&[must("body", BODY, "Up to a yield.")]]),
+    shape("fail", "a `fail`", "An end.", &[FAILURE]),
+];
+
+pub(super) static FAILURE: &[Key] = &[
+    must("class", Slot::Word(Word::Class), "The error class, such as denied.policy."),
+    may("message", Slot::Value, "What is said."),
+];

@@ -1,0 +1,159 @@
+//! The one table of the JSON form: reading, suggestions and the JSON Schema are made from it.
+
+mod clauses;
+mod items;
+mod statements;
+mod test_lines;
+
+use clauses::ACTIONS;
+pub(in crate::syntax::json) use clauses::{CALL, CLAUSES, CONFIRM, RECOVER, UNTIL, VERIFY};
+use items::ITEMS;
+pub(in crate::syntax::json) use items::{FILE, NAMESPACE, PARAMETER};
+use statements::STATEMENTS;
+pub(in crate::syntax::json) use statements::{ELSE_IF, INPUT_FIELD, MATCH_ARM, RACE_ARM};
+use test_lines::{OUTCOMES, TEST_STATEMENTS};
+
+/// An object of the form.
+pub(in crate::syntax::json) struct Shape {
+    /// The value of its `kind`, where several shapes may stand in one place; else its name in the schema.
+    pub kind: &'static str,
+    /// What it is called in messages: with its article.
+    pub called: &'static str,
+    pub about: &'static str,
+    /// Its keys besides `kind`, in groups that shapes share.
+    pub keys: &'static [&'static [Key]],
+    /// Whether it is one of several, told apart by `kind`.
+    pub one_of: bool,
+}
+
+/// A key of an object.
+pub(in crate::syntax::json) struct Key {
+    pub name: &'static str,
+    pub slot: Slot,
+    pub required: bool,
+    pub about: &'static str,
+}
+
+/// What a key holds.
+#[derive(Clone, Copy)]
+pub(in crate::syntax::json) enum Slot {
+    /// A name of the author's, without back quotes.
+    Name,
+    Names(Word),
+    /// Text as it is.
+    Text,
+    Flag,
+    Word(Word),
+    /// A type in the syntax of the language.
+    Type,
+    Pattern,
+    Value,
+    /// A value whose members that are null count as left out.
+    Settings,
+    /// `namespace.tool`
+    Tool,
+    /// An object of values under the names of arguments.
+    Arguments,
+    /// A call of a tool, or an expression.
+    Call,
+    Object(&'static Shape),
+    Objects(&'static Shape),
+    Choice(Choice),
+    Choices(Choice),
+}
+
+/// What kind of word a string is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::syntax::json) enum Word {
+    Name,
+    /// An error class such as `transient.timeout`.
+    Class,
+    /// A code such as `unknown-step`.
+    Code,
+    /// An effect class.
+    Effect,
+    /// `before` or `after`.
+    Moment,
+}
+
+/// A place where one of several shapes may stand; `kind` tells which.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::syntax::json) enum Choice {
+    Item,
+    Statement,
+    Action,
+    TestStatement,
+    Outcome,
+}
+
+impl Shape {
+    pub fn all_keys(&self) -> impl Iterator<Item = &'static Key> {
+        self.keys.iter().flat_map(|group| group.iter())
+    }
+}
+
+impl Choice {
+    pub fn shapes(self) -> &'static [Shape] {
+        match self {
+            Self::Item => ITEMS,
+            Self::Statement => STATEMENTS,
+            Self::Action => ACTIONS,
+            Self::TestStatement => TEST_STATEMENTS,
+            Self::Outcome => OUTCOMES,
+        }
+    }
+
+    /// With its article.
+    pub fn called(self) -> &'static str {
+        match self {
+            Self::Item => "an item",
+            Self::Statement => "a statement",
+            Self::Action => "an action",
+            Self::TestStatement => "a line of a test",
+            Self::Outcome => "an outcome",
+        }
+    }
+}
+
+impl Word {
+    /// The words that may stand there, where they are known.
+    pub fn known(self) -> &'static [&'static str] {
+        match self {
+            Self::Effect => &["pure", "read", "idempotent", "effect", "irreversible"],
+            Self::Moment => &["before", "after"],
+            Self::Name | Self::Class | Self::Code => &[],
+        }
+    }
+}
+
+const fn must(name: &'static str, slot: Slot, about: &'static str) -> Key {
+    Key { name, slot, required: true, about }
+}
+
+const fn may(name: &'static str, slot: Slot, about: &'static str) -> Key {
+    Key { name, slot, required: false, about }
+}
+
+const fn shape(
+    kind: &'static str,
+    called: &'static str,
+    about: &'static str,
+    keys: &'static [&'static [Key]],
+) -> Shape {
+    Shape { kind, called, about, keys, one_of: true }
+}
+
+/// A shape that stands alone in its places.
+const fn alone(
+    name: &'static str,
+    called: &'static str,
+    about: &'static str,
+    keys: &'static [&'static [Key]],
+) -> Shape {
+    Shape { kind: name, called, about, keys, one_of: false }
+}
+
+const BODY: Slot = Slot::Choices(Choice::Statement);
+
+static DOC: &[Key] = &[may("doc", Slot::Text, "What it is for.")];
+static WHEN: &[Key] = &[may("when", Slot::Value, "Only under this condition.")];

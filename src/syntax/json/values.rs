@@ -1,0 +1,304 @@
+//! Values, types, patterns and calls of the form, as trees.
+
+use std::sync::Arc;
+
+use jsonc_parser::ast::{Object, Value};
+
+use super::document::span;
+use super::reader::{Fields, Reader, is_name, key_of, name_span, nameless, opening};
+use super::relocate::Relocate;
+use super::shapes::CALL;
+use super::strings::{Extract, content};
+use crate::diag::Diagnostic;
+use crate::diag::codes::text as codes;
+use crate::source::{SourceFile, Span};
+use crate::syntax::ast::{
+    Argument, Entry, EntryKey, Expr, ExprKind, Link, LinkKind, Literal, Name, Pattern, PatternKind, TypeExpr,
+    TypeExprKind,
+};
+use crate::syntax::part::{self, Part};
+
+/// How deep lists and objects of one value may nest; deeper ones are written as an expression.
+pub(super) const MAX_VALUE_DEPTH: usize = 32;
+/// The only key of a text.
+pub(super) const TEXT: &str = "text";
+
+impl Reader<'_> {
+    /// A value; an error node where it is missing, which was reported.
+    pub fn value(&mut self, fields: &Fields<'_>, key: &str) -> Expr {
+        self.optional_value(fields, key).unwrap_or_else(|| missing(fields.span))
+    }
+
+    pub fn optional_value(&mut self, fields: &Fields<'_>, key: &str) -> Option<Expr> {
+        fields.get(key).map(|value| self.expression(value, false, 0))
+    }
+
+    /// The settings of a plan: an object whose members that are null are left out.
+    pub fn settings(&mut self, fields: &Fields<'_>, key: &str) -> Expr {
+        let Some(value) = fields.get(key) else { return missing(fields.span) };
+        let settings = self.expression(value, true, 0);
+        self.object_only(settings, value, key)
+    }
+
+    pub fn optional_settings(&mut self, fields: &Fields<'_>, key: &str) -> Option<Expr> {
+        fields.get(key).map(|value| self.expression(value, true, 0))
+    }
+
+    pub fn optional_object(&mut self, fields: &Fields<'_>, key: &str) -> Option<Expr> {
+        let value = fields.get(key)?;
+        let object = self.expression(value, false, 0);
+        Some(self.object_only(object, value, key))
+    }
+
+    /// The language writes an object out in this place.
+    fn object_only(&mut self, expr: Expr, value: &Value<'_>, key: &str) -> Expr {
+        if matches!(expr.kind, ExprKind::Object(_) | ExprKind::Error) {
+            return expr;
+        }
+        self.mistyped(value, &format!("`{key}`"), "an object, written out");
+        missing(expr.span)
+    }
+
+    /// What is said to people: an expression that begins with a text, as the language asks for.
+    pub fn message(&mut self, fields: &Fields<'_>, key: &str) -> Option<Expr> {
+        let value = fields.get(key)?;
+        let message = self.expression(value, false, 0);
+        if begins_with_text(&message) {
+            return Some(message);
+        }
+        let finding = Diagnostic::new(&codes::JSON_SHAPE, message.span, format!("`{key}` must begin with a text"));
+        self.diagnostics.push(finding.help("write {\"text\": \"…\"}, with `${…}` around what is no text"));
+        Some(missing(message.span))
+    }
+
+    /// The type of a task's context, which the language writes out as an object.
+    pub fn context_type(&mut self, fields: &Fields<'_>) -> Option<TypeExpr> {
+        let context = self.optional_type(fields, "context")?;
+        if matches!(context.kind, TypeExprKind::Object(_) | TypeExprKind::Error) {
+            return Some(context);
+        }
+        let finding =
+            Diagnostic::new(&codes::JSON_SHAPE, context.span, "`context` must be an object type, written out");
+        self.diagnostics.push(finding.help("write its fields, such as { emp_id: string }"));
+        Some(TypeExpr { span: context.span, kind: TypeExprKind::Error })
+    }
+
+    fn expression(&mut self, value: &Value<'_>, settings: bool, depth: usize) -> Expr {
+        let place = span(value);
+        if depth > MAX_VALUE_DEPTH {
+            let message = format!("a value nests at most {MAX_VALUE_DEPTH} lists and objects");
+            let finding = Diagnostic::new(&codes::TOO_DEEP, opening(place), message);
+            self.diagnostics.push(finding.help("write the inner part as an expression in a string"));
+            return missing(place);
+        }
+        match value {
+            Value::StringLit(_) => {
+                let extract = Extract::of(self.text, place);
+                self.parsed(&extract)
+            }
+            Value::NumberLit(_) | Value::BooleanLit(_) => {
+                let extract = Extract::verbatim(self.text, place);
+                self.parsed(&extract)
+            }
+            Value::NullKeyword(_) => Expr { span: place, kind: ExprKind::Literal(Literal::Null) },
+            Value::Array(array) => {
+                let elements = array.elements.iter().map(|element| self.expression(element, settings, depth + 1));
+                Expr { span: place, kind: ExprKind::List(elements.collect()) }
+            }
+            Value::Object(object) => match text_of(object) {
+                Some(string) => {
+                    let extract = Extract::literal(self.text, span(string));
+                    let literal: Expr = self.parsed(&extract);
+                    Expr { span: span(string), kind: literal.kind }
+                }
+                None => self.object(object, settings, depth),
+            },
+        }
+    }
+
+    fn object(&mut self, object: &Object<'_>, settings: bool, depth: usize) -> Expr {
+        let mut entries: Vec<Entry> = Vec::new();
+        for (name, value) in self.members(object) {
+            if settings && matches!(value, Value::NullKeyword(_)) {
+                continue;
+            }
+            let value_tree = self.expression(value, settings, depth + 1);
+            let whole = name.span.to(value_tree.span);
+            entries.push(Entry { span: whole, key: EntryKey::Name(name), value: value_tree });
+        }
+        Expr { span: span(object), kind: ExprKind::Object(entries) }
+    }
+
+    /// The members of an object whose keys are the author's names.
+    fn members<'v>(&mut self, object: &'v Object<'v>) -> Vec<(Name, &'v Value<'v>)> {
+        let mut members: Vec<(Name, &'v Value<'v>)> = Vec::new();
+        for property in &object.properties {
+            let (text, place) = (key_of(&property.name), content(name_span(&property.name)));
+            if let Some((first, _)) = members.iter().find(|(name, _)| &*name.text == text) {
+                let first = first.span;
+                self.repeated(text, place, first);
+            } else if is_name(text) {
+                members.push((Name { text: Arc::from(text), span: place }, &property.value));
+            } else {
+                let message = format!("the key `{text}` cannot be a name");
+                let finding = Diagnostic::new(&codes::JSON_SHAPE, place, message);
+                self.diagnostics.push(finding.help("write the object as an expression in a string"));
+            }
+        }
+        members
+    }
+
+    pub fn ty(&mut self, fields: &Fields<'_>, key: &str) -> TypeExpr {
+        let place = opening(fields.span);
+        self.optional_type(fields, key).unwrap_or(TypeExpr { span: place, kind: TypeExprKind::Error })
+    }
+
+    pub fn optional_type(&mut self, fields: &Fields<'_>, key: &str) -> Option<TypeExpr> {
+        let extract = self.source_string(fields, key, "a string with a type in it")?;
+        Some(self.parsed(&extract))
+    }
+
+    pub fn pattern(&mut self, fields: &Fields<'_>, key: &str) -> Pattern {
+        let Some(extract) = self.source_string(fields, key, "a string with a pattern in it") else {
+            return Pattern { span: opening(fields.span), kind: PatternKind::Any };
+        };
+        self.parsed(&extract)
+    }
+
+    fn source_string(&mut self, fields: &Fields<'_>, key: &str, expected: &str) -> Option<Extract> {
+        match fields.get(key)? {
+            Value::StringLit(string) => Some(Extract::of(self.text, span(string))),
+            other => {
+                self.mistyped(other, &format!("`{key}`"), expected);
+                None
+            }
+        }
+    }
+
+    /// Reads a text of the language and moves what came of it to its place.
+    fn parsed<T: Part + Relocate>(&mut self, extract: &Extract) -> T {
+        let (mut tree, mut diagnostics): (T, _) = part::parse(&SourceFile::new("", extract.text.as_str()));
+        tree.relocate(extract);
+        diagnostics.relocate(extract);
+        self.diagnostics.extend(diagnostics);
+        tree
+    }
+
+    /// A call, as the expression that it is in the language.
+    pub fn call(&mut self, fields: &Fields<'_>, key: &str) -> Expr {
+        self.optional_call(fields, key).unwrap_or_else(|| missing(fields.span))
+    }
+
+    pub fn optional_call(&mut self, fields: &Fields<'_>, key: &str) -> Option<Expr> {
+        let value = fields.get(key)?;
+        if matches!(value, Value::StringLit(_)) {
+            return Some(self.expression(value, false, 0));
+        }
+        let Some(call) = self.fields(value, &CALL) else { return Some(missing(span(value))) };
+        let (namespace, name) = self.tool(&call, "tool");
+        let arguments = self.arguments(&call, "arguments").unwrap_or_default();
+        let whole = match arguments.last() {
+            Some(last) => namespace.span.to(last.span),
+            None => namespace.span.to(name.span),
+        };
+        let base = Box::new(Expr { span: namespace.span, kind: ExprKind::Name(namespace.text) });
+        let link_span = Span { start: name.span.start, end: whole.end.max(name.span.end) };
+        let link = Link { span: link_span, kind: LinkKind::Call { name, safe: false, arguments } };
+        Some(Expr { span: whole, kind: ExprKind::Path { base, links: vec![link] } })
+    }
+
+    /// The namespace and the name of a tool.
+    pub fn tool(&mut self, fields: &Fields<'_>, key: &str) -> (Name, Name) {
+        let nothing = || (nameless(fields.span), nameless(fields.span));
+        let Some(value) = fields.get(key) else { return nothing() };
+        let Value::StringLit(string) = value else {
+            self.mistyped(value, &format!("`{key}`"), "a string such as \"mail.send\"");
+            return nothing();
+        };
+        let extract = Extract::of(self.text, span(string));
+        if let Some((namespace, name)) = halves(&extract.text) {
+            let place = |range: std::ops::Range<usize>| extract.span(Span::new(range.start, range.end));
+            let half = |range: std::ops::Range<usize>| {
+                let text = extract.text.get(range.clone()).unwrap_or("").trim_matches('`');
+                Name { text: Arc::from(text), span: place(range) }
+            };
+            return (half(namespace), half(name));
+        }
+        let message = format!("`{}` is no tool: its namespace or its name is missing", extract.text);
+        let finding = Diagnostic::new(&codes::JSON_SHAPE, content(span(string)), message);
+        self.diagnostics.push(finding.help("write namespace and name with a dot between, such as `mail.send`"));
+        nothing()
+    }
+
+    /// Named arguments; `None` where the key is left out.
+    pub fn arguments(&mut self, fields: &Fields<'_>, key: &str) -> Option<Vec<Argument>> {
+        let value = fields.get(key)?;
+        let Value::Object(object) = value else {
+            self.mistyped(value, &format!("`{key}`"), "an object of values under the names of arguments");
+            return None;
+        };
+        let mut arguments = Vec::new();
+        for (name, value) in self.members(object) {
+            // What is null counts as left out, as it does for every key of the form.
+            if !matches!(value, Value::NullKeyword(_)) {
+                let value = self.expression(value, false, 0);
+                arguments.push(Argument { span: name.span.to(value.span), name: Some(name), value });
+            }
+        }
+        Some(arguments)
+    }
+}
+
+/// Stands where a value is missing; the reason was reported.
+pub(super) fn missing(place: Span) -> Expr {
+    Expr { span: opening(place), kind: ExprKind::Error }
+}
+
+fn begins_with_text(expr: &Expr) -> bool {
+    let mut expr = expr;
+    loop {
+        expr = match &expr.kind {
+            ExprKind::Literal(Literal::String(_) | Literal::Bytes(_)) | ExprKind::Template(_) | ExprKind::Error => {
+                return true;
+            }
+            ExprKind::Path { base, .. } => base,
+            ExprKind::Chain { first, .. } => first,
+            ExprKind::Is { subject, .. } => subject,
+            ExprKind::Coalesce(operands) => match operands.first() {
+                Some(first) => first,
+                None => return false,
+            },
+            ExprKind::Conditional { arms, .. } => match arms.first() {
+                Some((condition, _)) => condition,
+                None => return false,
+            },
+            ExprKind::Literal(_)
+            | ExprKind::Name(_)
+            | ExprKind::Call { .. }
+            | ExprKind::List(_)
+            | ExprKind::Object(_)
+            | ExprKind::Unary { .. }
+            | ExprKind::Match { .. }
+            | ExprKind::Signal(_) => return false,
+        };
+    }
+}
+
+/// The string of an object that is a text.
+fn text_of<'v>(object: &'v Object<'v>) -> Option<&'v jsonc_parser::ast::StringLit<'v>> {
+    match object.properties.as_slice() {
+        [only] if key_of(&only.name) == TEXT => only.value.as_string_lit(),
+        _ => None,
+    }
+}
+
+/// The ranges of namespace and name in `namespace.name`, either of them in back quotes or bare.
+fn halves(text: &str) -> Option<(std::ops::Range<usize>, std::ops::Range<usize>)> {
+    let dot = match text.strip_prefix('`') {
+        Some(rest) => rest.find('`')? + 2,
+        None => text.find('.')?,
+    };
+    let sound = |half: &str| is_name(half.strip_prefix('`').and_then(|half| half.strip_suffix('`')).unwrap_or(half));
+    let (namespace, name) = (text.get(..dot)?, text.get(dot..)?.strip_prefix('.')?);
+    (sound(namespace) && sound(name)).then(|| (0..dot, dot + 1..text.len()))
+}

@@ -1,0 +1,88 @@
+//! Reads texts that are one part of a plan: an expression, a type, a pattern.
+
+use pest::Parser as _;
+use pest::iterators::Pairs;
+
+use super::ast::{Expr, ExprKind, Pattern, PatternKind, TypeExpr, TypeExprKind};
+use super::grammar::quiet::{PlanParser, Rule};
+use super::lower::{DamageKind, Lowering};
+use super::{clamp, explain, no_room, scan, stack, too_large};
+use crate::diag::Diagnostic;
+use crate::source::{SourceFile, Span};
+
+/// A tree that a text of its own can be.
+pub(super) trait Part: Sized + Send {
+    const RULE: Rule;
+    /// As what a text is told that cannot be read.
+    const KIND: DamageKind;
+
+    fn lower(lowering: &mut Lowering<'_>, pairs: Pairs<'_, Rule>) -> Self;
+
+    /// Stands in where the text cannot be read.
+    fn missing(span: Span) -> Self;
+}
+
+impl Part for Expr {
+    const RULE: Rule = Rule::one_expression;
+    const KIND: DamageKind = DamageKind::Expression;
+
+    fn lower(lowering: &mut Lowering<'_>, pairs: Pairs<'_, Rule>) -> Self {
+        lowering.whole_expression(pairs)
+    }
+
+    fn missing(span: Span) -> Self {
+        Self { span, kind: ExprKind::Error }
+    }
+}
+
+impl Part for TypeExpr {
+    const RULE: Rule = Rule::one_type;
+    const KIND: DamageKind = DamageKind::Type;
+
+    fn lower(lowering: &mut Lowering<'_>, pairs: Pairs<'_, Rule>) -> Self {
+        lowering.whole_type(pairs)
+    }
+
+    fn missing(span: Span) -> Self {
+        Self { span, kind: TypeExprKind::Error }
+    }
+}
+
+impl Part for Pattern {
+    const RULE: Rule = Rule::one_pattern;
+    const KIND: DamageKind = DamageKind::Pattern;
+
+    fn lower(lowering: &mut Lowering<'_>, pairs: Pairs<'_, Rule>) -> Self {
+        lowering.whole_pattern(pairs)
+    }
+
+    fn missing(span: Span) -> Self {
+        Self { span, kind: PatternKind::Any }
+    }
+}
+
+/// The tree of the text, and what it made to report.
+pub(super) fn parse<T: Part>(source: &SourceFile) -> (T, Vec<Diagnostic>) {
+    let whole = Span::new(0, source.text().len());
+    if let Some(diagnostic) = too_large(source) {
+        return (T::missing(whole), vec![diagnostic]);
+    }
+    let scanned = scan::scan(source.text());
+    let read = stack::with_room(scanned.depth, || read(&scanned, whole));
+    let (part, mut diagnostics) = read.unwrap_or_else(|| (T::missing(whole), vec![no_room(source)]));
+    clamp(&mut diagnostics, source.text());
+    (part, diagnostics)
+}
+
+fn read<T: Part>(scan: &scan::Scan<'_>, whole: Span) -> (T, Vec<Diagnostic>) {
+    let mut lowering = Lowering::new(&scan.text, scan.author, &scan.comments);
+    let part = if let Ok(pairs) = PlanParser::parse(T::RULE, &scan.text) {
+        T::lower(&mut lowering, pairs)
+    } else {
+        lowering.diagnostics.extend(explain::explain_whole(scan, T::KIND));
+        T::missing(whole)
+    };
+    let mut diagnostics = lowering.diagnostics;
+    diagnostics.extend(scan.diagnostics.iter().cloned());
+    (part, diagnostics)
+}

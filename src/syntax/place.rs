@@ -1,0 +1,70 @@
+//! Which statement may stand where.
+
+use crate::diag::Diagnostic;
+use crate::diag::codes::text as codes;
+use crate::source::Span;
+
+/// What a block belongs to, which decides what it may hold.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    Plan,
+    /// An `if` of a plan.
+    Branch,
+    /// A `do` or an `each`.
+    Value,
+    Repeat,
+    Listener,
+    /// Something damaged, of which nothing is known.
+    Unknown,
+}
+
+impl Place {
+    /// The block of an `if`, which belongs to what stands around it.
+    pub fn inner(self) -> Self {
+        match self {
+            Self::Plan | Self::Branch => Self::Branch,
+            Self::Value | Self::Repeat | Self::Listener | Self::Unknown => self,
+        }
+    }
+
+    /// The finding about a statement that begins with this word, where the block cannot hold it.
+    pub fn refuses(self, word: &str, at: Span) -> Option<Diagnostic> {
+        let (why, help) = match word {
+            "policy" | "allow" if !self.holds_settings() => {
+                ("stands only at the top of a plan", "move it to the beginning of the plan's block")
+            }
+            "reply" if !self.replies() && self.yields() => {
+                ("ends a plan, and this block is a part of one", "write `yield` to give this block's value")
+            }
+            "reply" if !self.replies() => {
+                ("cannot stand in a listener", "keep what is to be replied in a task's context with `set`")
+            }
+            "yield" if !self.yields() => (
+                "gives the value of a `do`, `each` or `repeat`, and none stands around it",
+                "write `reply` to give the plan's value",
+            ),
+            "next" if !self.repeats() => (
+                "gives the next state of a `repeat`, and none stands around it",
+                "remove it, or put it into the block of a `repeat`",
+            ),
+            _ => return None,
+        };
+        Some(Diagnostic::new(&codes::MISPLACED_STATEMENT, at, format!("`{word}` {why}")).help(help))
+    }
+
+    fn holds_settings(self) -> bool {
+        matches!(self, Self::Plan | Self::Unknown)
+    }
+
+    fn replies(self) -> bool {
+        matches!(self, Self::Plan | Self::Branch | Self::Unknown)
+    }
+
+    fn yields(self) -> bool {
+        matches!(self, Self::Value | Self::Repeat | Self::Unknown)
+    }
+
+    fn repeats(self) -> bool {
+        matches!(self, Self::Repeat | Self::Unknown)
+    }
+}
