@@ -29,7 +29,9 @@ pub struct Arguments {
 /// # Errors
 /// When the file cannot be read, or the output cannot be written.
 pub fn run(arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
-    let source = match plan_files::load(&PlanFile::of(&arguments.file)).map_err(Failure::Environment)? {
+    let source = match plan_files::load(&PlanFile::of(&arguments.file))
+        .map_err(|problem| Failure::Environment(problem.message))?
+    {
         Loaded::Text(source) => source,
         Loaded::Broken(report) => {
             terminal.say_plainly(&human(&[report], terminal.look));
