@@ -7,6 +7,9 @@ mod cel;
 mod check;
 mod expr;
 mod fixes;
+#[path = "../generate/mod.rs"]
+mod generate;
+mod generated;
 mod graph;
 mod json_form;
 mod mock;

@@ -122,7 +122,7 @@ impl Checker<'_> {
             }
             MacroKind::Filter => {
                 self.predicate(&name.text, body, body_expression.span);
-                let text = variable.map(|name| format!("{name} == null"));
+                let text = variable.map(|name| narrow::null_test(name));
                 let shown = |atom: &Atom| atom.negated && Some(&*atom.text) == text.as_deref();
                 let kept = narrow::atoms(body_expression).iter().any(shown);
                 if *range == Type::Invalid {

@@ -42,8 +42,12 @@ impl Checker<'_> {
 
     /// The type of a name where conditions and arms around it are taken into account.
     fn seen(&self, name: &Arc<str>, ty: Type) -> Type {
-        let ty = self.narrowed_type(name).cloned().unwrap_or(ty);
-        if ty.is_optional() && self.is_shown(Some(name), name, true) { ty.without_null() } else { ty }
+        if self.narrowed.is_empty() && !ty.is_optional() {
+            return ty;
+        }
+        let text = report::written(name);
+        let ty = self.narrowed_type(&text).cloned().unwrap_or(ty);
+        if ty.is_optional() && self.is_shown(Some(name), &text, true) { ty.without_null() } else { ty }
     }
 
     /// Remembers that the expression reads a name.
@@ -113,7 +117,7 @@ impl Checker<'_> {
                     self.read(name, &binding, ReadKind::Value, *place);
                     let names = binding.branches.iter().map(|name| Type::Literal(Literal::String(name.clone())));
                     let ty = Type::union(names);
-                    let ty = if self.holds(&binding.guard) || self.is_shown(Some(name), name, true) {
+                    let ty = if self.holds(&binding.guard) || self.is_shown(Some(name), &report::written(name), true) {
                         ty
                     } else {
                         ty.optional()

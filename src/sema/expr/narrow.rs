@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::canonical::canonical;
+use super::report::written;
 use super::{Checker, Local};
 use crate::sema::Atom;
 use crate::source::Span;
@@ -49,7 +50,7 @@ fn collect(condition: &ast::Expr, negated: bool, atoms: &mut Vec<Atom>) {
         },
         ast::ExprKind::Call { function, arguments } if &*function.text == "has" => match arguments.as_slice() {
             [ast::Argument { value: ast::Expr { kind: ast::ExprKind::Name(name), .. }, .. }] => {
-                atoms.push(Atom { text: format!("{name} == null").into(), negated: !negated });
+                atoms.push(Atom { text: null_test(name).into(), negated: !negated });
             }
             _ => atoms.push(atom(condition, negated)),
         },
@@ -66,6 +67,11 @@ fn each(first: &ast::Expr, rest: &[ast::ChainLink], negated: bool, atoms: &mut V
 
 fn atom(condition: &ast::Expr, negated: bool) -> Atom {
     Atom { text: canonical(condition).into(), negated }
+}
+
+/// The condition that a name is null, in canonical text.
+pub(super) fn null_test(name: &str) -> String {
+    format!("{} == null", written(name))
 }
 
 /// The path that an atom shows to be there, in canonical text.

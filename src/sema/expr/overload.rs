@@ -81,22 +81,36 @@ fn result_of_alternative(function: &Function, arguments: &[Type], position: usiz
 
 /// The result where some form takes the arguments as they are.
 fn direct(function: &Function, arguments: &[Type]) -> Option<Type> {
-    let unknown = arguments.contains(&Type::Any);
+    // Where an argument leaves open which form is meant, the first one that takes it is not the only one.
+    let unknown = arguments.iter().any(|ty| has_unknown(ty, &Type::Any));
+    let nothing = arguments.iter().any(|ty| has_unknown(ty, &Type::Never));
     let mut results = Vec::new();
     for overload in function.overloads {
         let mut bound = Bound::default();
         if overload_takes(overload, arguments, &mut bound) {
             let ty = instance(&overload.result, &bound);
-            if !unknown {
+            if !unknown && !nothing {
                 return Some(ty);
             }
             results.push(ty);
         }
     }
+    if nothing && !unknown {
+        // A list of nothing is a list of anything, and stays one.
+        let lists = results.len() > 1 && results.iter().all(|ty| matches!(ty, Type::List(_)));
+        return if lists { Some(Type::Never.list()) } else { results.into_iter().next() };
+    }
     (!results.is_empty()).then(|| Type::union(results))
 }
 
-/// Whether an overload takes arguments of these types.
+/// Whether a value of this type, or what a list of it holds, is `wanted`.
+fn has_unknown(ty: &Type, wanted: &Type) -> bool {
+    match ty {
+        Type::List(element) => *wanted == **element,
+        other => wanted == other && *wanted == Type::Any,
+    }
+}
+
 fn overload_takes(overload: &Overload, arguments: &[Type], bound: &mut Bound) -> bool {
     overload.parameters.len() == arguments.len()
         && overload.parameters.iter().zip(arguments).all(|(shape, ty)| takes(shape, ty, bound))
@@ -104,7 +118,7 @@ fn overload_takes(overload: &Overload, arguments: &[Type], bound: &mut Bound) ->
 
 fn takes(shape: &Shape, ty: &Type, bound: &mut Bound) -> bool {
     let ty = &literal::widened(ty);
-    if matches!(ty, Type::Any | Type::Invalid | Type::Never) {
+    if matches!(ty, Type::Any | Type::Invalid | Type::Never) && !matches!(shape, Shape::Variable(_)) {
         return true;
     }
     if let Type::Union(members) = ty

@@ -1,0 +1,167 @@
+//! Statements: lets, conditions, promises, early ends, and what they may stand in.
+
+use std::fmt::Write as _;
+
+use super::expressions::Level;
+use super::plan::Writer;
+use super::scope::Kind;
+use super::ty::{self, Ty};
+use super::words;
+
+impl Writer<'_> {
+    /// One statement with what is in it. `lets`: whether a value may be made, which somebody then has to read.
+    pub fn statement(&mut self, lets: bool) -> String {
+        self.left = self.left.saturating_sub(1);
+        let mut text = String::new();
+        if self.dice.one_in(12) {
+            writeln!(text, "{}// {}", self.margin(), words::sentence(self.dice)).unwrap();
+        }
+        if self.dice.one_in(20) {
+            text.insert(0, '\n');
+        }
+        let plan = usize::from(self.indent == 1);
+        let value = usize::from(lets);
+        let written = match self.dice.weighed(&[14, 5 * value, 3 * value, 1, plan, plan]) {
+            0 => self.step(),
+            1 => self.let_value(),
+            2 => self.if_blocks(),
+            3 => self.ensure(),
+            4 => self.early_reply(),
+            _ => self.guarded_fail(),
+        };
+        text + &written
+    }
+
+    fn let_value(&mut self) -> String {
+        let name = self.names.value(self.dice);
+        let exact = self.dice.one_in(3);
+        let deep = if self.dice.one_in(3) { 2 } else { 1 };
+        // Without its type written, more may be known of a value than its type; of text and numbers that is no harm.
+        let simple = self.dice.pick(&[Ty::Str, Ty::Int, Ty::Double, Ty::Bool]).clone();
+        let ty = if exact { ty::closed(&ty::any(self.dice, deep, true)) } else { simple };
+        let value = if exact { self.value(&ty, 2) } else { self.made(&ty, 2) };
+        let colon = if exact { format!(": {}", ty.text()) } else { String::new() };
+        self.scope.add_made(&name, ty, Kind::Let, exact);
+        format!("{}let {name}{colon} = {}\n", self.margin(), value.text)
+    }
+
+    /// Keeps the condition of the plan's own statements for others of them.
+    pub fn remember(&mut self, condition: String, shows: Option<String>) {
+        if self.indent == 1 {
+            self.guards.push((condition, shows));
+        }
+    }
+
+    /// `if` with further arms.
+    fn if_blocks(&mut self) -> String {
+        let Some(guard) = self.guard() else { return self.let_value() };
+        let margin = self.margin();
+        let mut text = format!("{margin}if {} {{\n", guard.text.text);
+        let outer = self.scope.mark();
+        let mut conditions = vec![guard.text.text.clone()];
+        self.block_under(&guard.text.text, guard.shows.as_deref(), &mut text);
+        let further = if self.dice.one_in(4) {
+            let known = self.scope.mark();
+            self.settle(&conditions[0], None);
+            let other = self.condition(1);
+            self.scope.forget(known);
+            other
+        } else {
+            None
+        };
+        if let Some(other) = further {
+            let negated = format!("!({})", conditions[0]);
+            writeln!(text, "{margin}}} else if {} {{", other.text).unwrap();
+            let mark = self.scope.mark();
+            self.scope.hold(&negated);
+            self.settle(&negated, None);
+            self.block_under(&other.text, None, &mut text);
+            self.scope.guard_since(mark, &negated);
+            conditions.push(other.text);
+        } else if self.dice.one_in(2) {
+            let negated = format!("!({})", conditions[0]);
+            writeln!(text, "{margin}}} else {{").unwrap();
+            self.block_under(&negated, None, &mut text);
+        }
+        self.scope.forget(outer);
+        self.remember(conditions.swap_remove(0), guard.shows);
+        writeln!(text, "{margin}}}").unwrap();
+        text
+    }
+
+    /// The statements of one arm of an `if`; their names stay visible.
+    fn block_under(&mut self, condition: &str, shows: Option<&str>, text: &mut String) {
+        let mark = self.scope.mark();
+        self.scope.hold(condition);
+        self.settle(condition, shows);
+        if let Some(path) = shows {
+            self.scope.show(path);
+        }
+        self.indent += 1;
+        for _ in 0..self.dice.between(1, 2) {
+            let statement = self.statement(true);
+            text.push_str(&statement);
+        }
+        self.indent -= 1;
+        self.scope.forget(mark);
+        self.scope.guard_since(mark, condition);
+    }
+
+    /// Conditions within ask nothing more about what a condition around has asked; and what it says of absence is
+    /// left to the one path that it `shows`.
+    pub fn settle(&mut self, condition: &str, shows: Option<&str>) {
+        let asked = self.readables();
+        for path in asked.iter().filter(|path| condition.contains(&path.text)) {
+            self.scope.settle(&path.text);
+            if matches!(path.ty, Ty::Opt(_)) && shows.is_none_or(|shown| !shown.starts_with(&path.text)) {
+                self.scope.hide(&path.text);
+            }
+        }
+    }
+
+    fn ensure(&mut self) -> String {
+        let paths = self.readables();
+        let Some(some) = paths.iter().find(|path| matches!(path.ty, Ty::Str | Ty::List(_))).cloned() else {
+            return self.let_value();
+        };
+        let Some(condition) = self.condition(1) else { return self.let_value() };
+        // Most promises are kept, so that what follows is reached.
+        let kept = self.read(&some).text;
+        let message = self.template(1).text;
+        let condition = condition.at(Level::And);
+        format!("{}ensure {condition} || size({kept}) >= 0 else {message}\n", self.margin())
+    }
+
+    fn early_reply(&mut self) -> String {
+        let Some(condition) = self.rare() else { return self.let_value() };
+        let returns = self.returns.clone();
+        let value = self.under(&condition, |writer| writer.constant(&returns, 2).text);
+        format!("{}reply {value} when {condition}\n", self.margin())
+    }
+
+    fn guarded_fail(&mut self) -> String {
+        let Some(condition) = self.rare() else { return self.let_value() };
+        let class =
+            *self.dice.pick(&["denied.policy", "tool.failed", "transient.unavailable", "validation.expression"]);
+        let message = self.under(&condition, |writer| writer.template(1).text);
+        format!("{}fail {class} {message} when {condition}\n", self.margin())
+    }
+
+    /// Writes what stands under a condition on the same line.
+    fn under(&mut self, condition: &str, write: impl FnOnce(&mut Self) -> String) -> String {
+        let known = self.scope.mark();
+        self.settle(condition, None);
+        let text = write(self);
+        self.scope.forget(known);
+        text
+    }
+
+    /// A condition that seldom holds.
+    fn rare(&mut self) -> Option<String> {
+        let paths = self.readables();
+        let some = paths.iter().find(|path| path.exact && path.ty == Ty::Int).cloned()?;
+        let also = self.condition(0)?;
+        let read = self.read(&some).text;
+        Some(format!("{read} == {} && {}", 4242 + self.dice.below(9), also.at(Level::Compare)))
+    }
+}

@@ -1,0 +1,264 @@
+//! The generator's own idea of types: what it needs to write well-typed plans, and no more.
+
+use std::rc::Rc;
+
+use serde_json::{Map, Value as Json, json};
+
+use super::Dice;
+use super::words;
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Ty {
+    Str,
+    /// One of several texts.
+    Words(Rc<[&'static str]>),
+    Int,
+    Double,
+    Bool,
+    Time,
+    Span,
+    /// `int | string`
+    Mix,
+    List(Rc<Ty>),
+    Map(Rc<Ty>),
+    Object(Rc<Object>),
+    /// May be null, as a field also missing.
+    Opt(Rc<Ty>),
+    Result(Rc<Ty>),
+    Error,
+}
+
+#[derive(Debug, PartialEq)]
+pub struct Object {
+    pub fields: Vec<Field>,
+    /// Whether there may be more fields than these.
+    pub open: bool,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Field {
+    pub name: &'static str,
+    pub ty: Ty,
+    pub required: bool,
+}
+
+impl Ty {
+    pub fn list(self) -> Self {
+        Self::List(Rc::new(self))
+    }
+
+    /// The type of what may be absent as well.
+    pub fn optional(self) -> Self {
+        match self {
+            Self::Opt(_) => self,
+            other => Self::Opt(Rc::new(other)),
+        }
+    }
+
+    /// The type of what is there.
+    pub fn present(&self) -> Self {
+        match self {
+            Self::Opt(inner) => (**inner).clone(),
+            other => other.clone(),
+        }
+    }
+
+    /// Whether text, numbers and truth values: what a template takes.
+    pub fn is_scalar(&self) -> bool {
+        matches!(self, Self::Str | Self::Words(_) | Self::Int | Self::Double | Self::Bool)
+    }
+
+    /// Whether a plan can write down a value of this type.
+    pub fn can_be_made(&self) -> bool {
+        match self {
+            Self::Result(_) | Self::Error => false,
+            Self::List(inner) | Self::Map(inner) | Self::Opt(inner) => inner.can_be_made(),
+            Self::Object(object) => object.fields.iter().all(|field| field.ty.can_be_made()),
+            Self::Str
+            | Self::Words(_)
+            | Self::Int
+            | Self::Double
+            | Self::Bool
+            | Self::Time
+            | Self::Span
+            | Self::Mix => true,
+        }
+    }
+
+    /// Whether every value of this type can go where `to` is wanted, and the checker knows it.
+    pub fn fits(&self, to: &Self) -> bool {
+        match (self, to) {
+            (from, Self::Opt(to)) if !matches!(from, Self::Opt(_)) => from.fits(to),
+            (Self::Words(_), Self::Str | Self::Mix)
+            | (Self::Str | Self::Int, Self::Mix)
+            | (Self::Int, Self::Double) => true,
+            (Self::Words(from), Self::Words(to)) => from.iter().all(|word| to.contains(word)),
+            (Self::Opt(from), Self::Opt(to))
+            | (Self::List(from), Self::List(to))
+            | (Self::Map(from), Self::Map(to))
+            | (Self::Result(from), Self::Result(to)) => from.fits(to),
+            (Self::Object(from), Self::Object(to)) => from.fits(to),
+            (from, to) => from == to,
+        }
+    }
+
+    /// As a plan writes it.
+    pub fn text(&self) -> String {
+        match self {
+            Self::Str => "string".to_owned(),
+            Self::Words(words) => words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" | "),
+            Self::Int => "int".to_owned(),
+            Self::Double => "double".to_owned(),
+            Self::Bool => "bool".to_owned(),
+            Self::Time => "timestamp".to_owned(),
+            Self::Span => "duration".to_owned(),
+            Self::Mix => "int | string".to_owned(),
+            Self::List(inner) => format!("{}[]", inner.operand()),
+            Self::Map(inner) => format!("map<string, {}>", inner.text()),
+            Self::Object(object) => {
+                let fields = object.fields.iter().map(|field| {
+                    let mark = if field.required { "" } else { "?" };
+                    format!("{}{mark}: {}", field.name, field.ty.text())
+                });
+                format!("{{ {} }}", fields.collect::<Vec<_>>().join(", "))
+            }
+            Self::Opt(inner) => format!("{}?", inner.operand()),
+            Self::Result(inner) => format!("Result<{}>", inner.text()),
+            Self::Error => "Error".to_owned(),
+        }
+    }
+
+    /// Before `[]` or `?`.
+    fn operand(&self) -> String {
+        match self {
+            Self::Words(words) if words.len() > 1 => format!("({})", self.text()),
+            Self::Mix => format!("({})", self.text()),
+            _ => self.text(),
+        }
+    }
+
+    /// As a JSON Schema, with `formats` where it says more of texts.
+    pub fn schema(&self, dice: &mut Dice, formats: bool) -> Json {
+        match self {
+            Self::Str => match dice.below(8) {
+                0 if formats => json!({"type": "string", "format": dice.pick(&["email", "uri", "date", "uuid"])}),
+                1 => json!({"type": "string", "description": words::sentence(dice)}),
+                _ => json!({"type": "string"}),
+            },
+            Self::Words(words) if words.len() == 1 => json!({"const": words[0]}),
+            Self::Words(words) => json!({"type": "string", "enum": words.as_ref()}),
+            Self::Int => json!({"type": "integer"}),
+            Self::Double => json!({"type": "number"}),
+            Self::Bool => json!({"type": "boolean"}),
+            Self::Time => json!({"x-planrun-type": "timestamp"}),
+            Self::Span => json!({"x-planrun-type": "duration"}),
+            Self::Mix => json!({"type": ["integer", "string"]}),
+            Self::List(inner) => json!({"type": "array", "items": inner.schema(dice, formats)}),
+            Self::Map(inner) => json!({"type": "object", "additionalProperties": inner.schema(dice, formats)}),
+            Self::Object(object) => object.schema(dice, formats),
+            Self::Opt(inner) => match inner.schema(dice, formats) {
+                Json::Object(mut schema)
+                    if schema.get("type").is_some_and(Json::is_string) && !schema.contains_key("enum") =>
+                {
+                    schema["type"] = json!([schema["type"], "null"]);
+                    Json::Object(schema)
+                }
+                other => json!({"anyOf": [other, {"type": "null"}]}),
+            },
+            Self::Result(_) | Self::Error => Json::Null,
+        }
+    }
+}
+
+impl Object {
+    fn fits(&self, to: &Self) -> bool {
+        let wanted = to.fields.iter().all(|wanted| match self.field(wanted.name) {
+            Some(given) if wanted.required => given.required && given.ty.fits(&wanted.ty),
+            Some(given) => given.ty.fits(&wanted.ty),
+            None => !wanted.required && !self.open,
+        });
+        let extra = self.fields.iter().all(|given| to.open || to.field(given.name).is_some());
+        wanted && extra && (to.open || !self.open)
+    }
+
+    pub fn field(&self, name: &str) -> Option<&Field> {
+        self.fields.iter().find(|field| field.name == name)
+    }
+
+    fn schema(&self, dice: &mut Dice, formats: bool) -> Json {
+        let properties: Map<String, Json> =
+            self.fields.iter().map(|field| (field.name.to_owned(), field.ty.schema(dice, formats))).collect();
+        let required: Vec<&str> = self.fields.iter().filter(|field| field.required).map(|field| field.name).collect();
+        let mut schema = json!({"type": "object", "properties": properties});
+        if !required.is_empty() {
+            schema["required"] = json!(required);
+        }
+        if !self.open {
+            schema["additionalProperties"] = json!(false);
+        }
+        schema
+    }
+}
+
+/// Any type that tools take and give. Timestamps and lengths of time are `native`: a contract in a plan file only.
+pub fn any(dice: &mut Dice, depth: usize, native: bool) -> Ty {
+    let compound = usize::from(depth > 0);
+    let own = usize::from(native);
+    match dice.weighed(&[6, 5, 3, 4, 3, own, own, 1, 4 * compound, compound, 5 * compound, 3 * compound]) {
+        0 => Ty::Str,
+        1 => Ty::Int,
+        2 => Ty::Double,
+        3 => words_type(dice),
+        4 => Ty::Bool,
+        5 => Ty::Time,
+        6 => Ty::Span,
+        7 => Ty::Mix,
+        8 => any(dice, depth - 1, native).list(),
+        9 => Ty::Map(Rc::new(any(dice, depth - 1, native))),
+        10 => object(dice, depth, native),
+        _ => any(dice, depth - 1, native).optional(),
+    }
+}
+
+pub fn words_type(dice: &mut Dice) -> Ty {
+    let count = dice.between(2, 4);
+    Ty::Words(words::literals(dice, count).into())
+}
+
+/// Any object.
+pub fn object(dice: &mut Dice, depth: usize, native: bool) -> Ty {
+    let count = dice.between(1, 4);
+    let fields = words::fields(dice, count).into_iter().map(|name| {
+        let ty = any(dice, depth.saturating_sub(1), native);
+        Field { name, ty, required: !dice.one_in(3) }
+    });
+    let fields = fields.collect();
+    Ty::Object(Rc::new(Object { fields, open: !dice.one_in(3) }))
+}
+
+/// The same type as a plan declares it: its objects are closed.
+pub fn closed(ty: &Ty) -> Ty {
+    reopened(ty, false)
+}
+
+/// The same type as a tool of a plan file gives it: its objects are open.
+pub fn opened(ty: &Ty) -> Ty {
+    reopened(ty, true)
+}
+
+fn reopened(ty: &Ty, open: bool) -> Ty {
+    let inner = |ty: &Rc<Ty>| Rc::new(reopened(ty, open));
+    match ty {
+        Ty::List(element) => Ty::List(inner(element)),
+        Ty::Map(value) => Ty::Map(inner(value)),
+        Ty::Opt(present) => Ty::Opt(inner(present)),
+        Ty::Result(value) => Ty::Result(inner(value)),
+        Ty::Object(object) => {
+            let field = |field: &Field| Field { ty: reopened(&field.ty, open), ..field.clone() };
+            Ty::Object(Rc::new(Object { fields: object.fields.iter().map(field).collect(), open }))
+        }
+        Ty::Str | Ty::Words(_) | Ty::Int | Ty::Double | Ty::Bool | Ty::Time | Ty::Span | Ty::Mix | Ty::Error => {
+            ty.clone()
+        }
+    }
+}

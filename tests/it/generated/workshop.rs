@@ -1,0 +1,51 @@
+//! A generated project as the checker and the engine see it: its tools, its files, its findings.
+
+use std::collections::BTreeMap;
+
+use planrun::host::MemoryHost;
+use planrun::sema::{self, CheckedFile, Files, Tools};
+use planrun::source::SourceFile;
+use planrun::tools::app::read_app;
+
+use crate::generate::Project;
+
+/// The first seed and how many there are: `PLANRUN_SEED` replays one, `PLANRUN_PLANS` widens the search.
+pub fn seeds(usual: u64) -> (u64, u64) {
+    let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
+    match (number("PLANRUN_SEED"), number("PLANRUN_PLANS")) {
+        (Some(seed), count) => (seed, count.unwrap_or(1)),
+        (None, count) => (0, count.unwrap_or(usual)),
+    }
+}
+
+/// What of a project lies beside the main plan.
+pub struct Workshop {
+    pub tools: Tools,
+    files: BTreeMap<String, String>,
+}
+
+impl Workshop {
+    pub fn of(project: &Project) -> Self {
+        let host = MemoryHost::new(1);
+        let mut tools = Tools::default();
+        for (path, text) in &project.apps {
+            let (app, found) = read_app(&SourceFile::new(path.as_str(), text.as_str()), &host);
+            assert!(found.is_empty(), "{path}: {found:#?}\n{text}");
+            app.unwrap().tools.iter().for_each(|tool| tools.insert(tool.signature.clone()));
+        }
+        Self { tools, files: project.plans.iter().cloned().collect() }
+    }
+
+    /// Checks the main plan.
+    pub fn check(&self, project: &Project) -> CheckedFile {
+        sema::check_file(&SourceFile::new("main.plan", project.main()), &self.tools, self)
+    }
+}
+
+impl Files for Workshop {
+    fn read(&self, _from: &str, path: &str) -> Result<SourceFile, String> {
+        let name = path.trim_start_matches("./");
+        let text = self.files.get(name).ok_or_else(|| format!("there is no `{path}`"))?;
+        Ok(SourceFile::new(name, text.as_str()))
+    }
+}
