@@ -3,6 +3,7 @@
 //! [`check_file`] is how every command checks a plan. A rule looks at one plan of the file and reports what it can prove:
 //! an error holds under every assumption about what is unknown, and where a rule cannot know it is silent.
 
+mod allow;
 mod least;
 mod reach;
 mod rules;
@@ -30,7 +31,8 @@ pub struct Project<'a> {
     pub host: &'a dyn Host,
 }
 
-/// Checks one file completely: its text, names and types, then every rule over each of its plans.
+/// Checks one file completely: its text, names and types, then every rule over each of its plans, then what its comments
+/// allow.
 #[must_use]
 pub fn check_file(source: &SourceFile, tools: &Tools, files: &dyn Files, project: &Project<'_>) -> CheckedFile {
     let mut checked = sema::check_file(source, tools, files);
@@ -38,9 +40,11 @@ pub fn check_file(source: &SourceFile, tools: &Tools, files: &dyn Files, project
     if !found.is_empty() {
         sema::tidy_removals(source, &mut found);
         checked.diagnostics.extend(found);
-        checked.diagnostics.sort_by_key(|diagnostic| (diagnostic.span.start, diagnostic.span.end));
     }
+    // Last, so that it sees everything.
+    allow::apply(source, &mut checked);
     syntax::json::fit_fixes(source, &mut checked.diagnostics);
+    checked.diagnostics.sort_by_key(|diagnostic| (diagnostic.span.start, diagnostic.span.end));
     checked
 }
 

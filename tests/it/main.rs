@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says so by panicking")]
 
 mod adversarial;
+mod allow;
 mod cel;
 mod check;
 mod expr;

@@ -6,6 +6,7 @@ pub mod failure;
 pub mod names;
 pub mod order;
 pub mod safety;
+pub mod suppression;
 pub mod text;
 pub mod types;
 
@@ -66,7 +67,7 @@ impl PartialEq for Code {
 impl Eq for Code {}
 
 /// The codes under the headings that the list shows them by.
-pub static GROUPS: [(&str, &[&Code]); 8] = [
+pub static GROUPS: [(&str, &[&Code]); 9] = [
     ("Text", text::ALL),
     ("Names", names::ALL),
     ("Types", types::ALL),
@@ -75,6 +76,7 @@ pub static GROUPS: [(&str, &[&Code]); 8] = [
     ("Effects", effects::ALL),
     ("Safety", safety::ALL),
     ("Contracts", contracts::ALL),
+    ("Suppression", suppression::ALL),
 ];
 
 /// Every code, group by group.
