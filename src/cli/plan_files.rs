@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use ignore::WalkBuilder;
 
 use super::Failure;
-use crate::diag::render::{FileReport, Problem};
+use crate::diag::render::{FileReport, Problem, visible_line};
 use crate::diag::{Diagnostic, closest, codes};
 use crate::source::{MAX_FILE_BYTES, SourceFile, Span};
 use crate::syntax::json;
@@ -71,10 +71,10 @@ pub fn load(file: &PlanFile) -> Result<Loaded, Problem> {
     let name = file.name();
     let bytes = match file {
         PlanFile::Stdin => read_bounded(io::stdin().lock()),
-        PlanFile::Path(path) => fs::File::open(path).and_then(read_bounded),
+        PlanFile::Path(path) => read_file(path),
     };
     let bytes = bytes.map_err(|error| Problem {
-        message: format!("cannot read `{name}`: {}", reason(&error)),
+        message: format!("cannot read `{}`: {}", visible_line(&name), reason(&error)),
         file: Some(name.clone()),
     })?;
     if bytes.len() > MAX_FILE_BYTES {
@@ -116,11 +116,34 @@ impl PlanFile {
     }
 }
 
+/// Where `path`, as a plan file writes it behind `use`, leads from that file.
+#[must_use]
+pub fn beside(from: &str, path: &str) -> PathBuf {
+    let folder = Path::new(from).parent().unwrap_or_else(|| Path::new(""));
+    normal(&folder.join(path))
+}
+
+/// The path without `.` and `..` where they can be resolved by name, so that one file has one name.
+fn normal(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir if matches!(normal.components().next_back(), Some(Component::Normal(_))) => {
+                normal.pop();
+            }
+            part => normal.push(part),
+        }
+    }
+    normal
+}
+
 fn walk(folder: &Path, found: &mut BTreeSet<PlanFile>, problems: &mut Vec<Problem>) {
     for entry in WalkBuilder::new(folder).require_git(false).build() {
         match entry {
             Ok(entry) => {
-                let is_file = entry.file_type().is_some_and(|kind| !kind.is_dir());
+                // A link is followed when it is read; pipes and devices are no plans, whatever they are called.
+                let is_file = entry.file_type().is_some_and(|kind| kind.is_file() || kind.is_symlink());
                 if is_file && is_plan(entry.path()) {
                     found.insert(PlanFile::Path(tidy(entry.path())));
                 }
@@ -141,6 +164,27 @@ fn is_plan(path: &Path) -> bool {
 /// The path without `./` at its front, so that one file has one name.
 fn tidy(path: &Path) -> PathBuf {
     path.strip_prefix(".").unwrap_or(path).to_owned()
+}
+
+/// The bytes of a file. A pipe would wait for a writer and a device may never end, so they are not opened.
+fn read_file(path: &Path) -> io::Result<Vec<u8>> {
+    let kind = fs::metadata(path)?;
+    if kind.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
+    if !kind.is_file() && !is_stream(path) {
+        return Err(io::Error::other("it is a pipe or a device; `-` reads from standard input"));
+    }
+    if kind.len() > MAX_FILE_BYTES as u64 {
+        // One byte too many is all that has to be known.
+        return Ok(vec![0; MAX_FILE_BYTES + 1]);
+    }
+    fs::File::open(path).and_then(read_bounded)
+}
+
+/// Whether a shell made the path from a stream of this process, as for `<(…)`.
+fn is_stream(path: &Path) -> bool {
+    ["/dev/stdin", "/dev/fd", "/proc/self/fd"].iter().any(|streams| path.starts_with(streams))
 }
 
 /// Everything that a reader has, up to one byte more than a plan may have.

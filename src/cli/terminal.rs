@@ -67,6 +67,21 @@ impl Terminal {
         written(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
     }
 
+    /// Makes room for a new result on a terminal; elsewhere results follow each other.
+    pub fn clear(&self) {
+        if io::stdout().is_terminal() {
+            let mut stdout = io::stdout().lock();
+            // Where nobody can see it, nothing need be cleared.
+            let _ = stdout.write_all(b"\x1b[2J\x1b[3J\x1b[H").and_then(|()| stdout.flush());
+        }
+    }
+
+    /// Whether somebody looks at the messages.
+    #[must_use]
+    pub fn is_watched(&self) -> bool {
+        io::stderr().is_terminal()
+    }
+
     /// Tells something beside the results, unless the user wants it quiet.
     pub fn say(&self, text: &str) {
         if !self.quiet {

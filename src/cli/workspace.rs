@@ -1,6 +1,6 @@
 //! What the commands that know tools share: the catalog of a project, and plans checked against it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use super::plan_files::{self, Loaded, PlanFile};
@@ -80,16 +80,27 @@ impl Workspace {
         Arc::new(self.project.catalog(&self.host, &Arc::new(Permissions::none()), endpoint))
     }
 
-    /// Checks one file; its findings weigh what the project and the command line say.
+    /// The plan files that others can use.
+    pub(super) fn files(&self) -> Disk<'_> {
+        Disk { host: &*self.host }
+    }
+
+    /// What is found in one file, before the project and the command line weigh it.
     #[must_use]
-    pub fn check(&self, source: &SourceFile) -> CheckedFile {
+    pub fn find(&self, source: &SourceFile, files: &dyn Files) -> CheckedFile {
         let project = lint::Project {
             policy: &self.policy,
             allow: self.limit.as_ref(),
             root: &self.project.root,
             host: &*self.host,
         };
-        let mut checked = lint::check_file(source, &self.tools, &Disk { host: &*self.host }, &project);
+        lint::check_file(source, &self.tools, files, &project)
+    }
+
+    /// Checks one file; its findings weigh what the project and the command line say.
+    #[must_use]
+    pub fn check(&self, source: &SourceFile) -> CheckedFile {
+        let mut checked = self.find(source, &self.files());
         self.severities.apply(&mut checked.diagnostics);
         checked
     }
@@ -168,7 +179,7 @@ fn choose(plans: &[Arc<Plan>], name: Option<&str>, path: &Path) -> Result<Arc<Pl
 }
 
 /// Plan files on the disk.
-struct Disk<'a> {
+pub(super) struct Disk<'a> {
     host: &'a dyn Host,
 }
 
@@ -177,29 +188,11 @@ impl Files for Disk<'_> {
         if Path::new(path).is_absolute() || path.contains('\\') {
             return Err(format!("`{path}` is no path relative to this file"));
         }
-        let folder = Path::new(from).parent().unwrap_or_else(|| Path::new(""));
-        let joined = normal(&folder.join(path));
+        let joined = plan_files::beside(from, path);
         match self.host.read_file(&joined) {
             Ok(text) => Ok(SourceFile::new(joined.to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/"), text)),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(format!("there is no file `{path}`")),
             Err(error) => Err(format!("`{path}` cannot be read: {error}")),
         }
     }
-}
-
-/// The path without `.` and `..` where they can be resolved by name, so that one file has one name.
-fn normal(path: &Path) -> PathBuf {
-    let mut normal = PathBuf::new();
-    for part in path.components() {
-        match part {
-            std::path::Component::CurDir => {}
-            std::path::Component::ParentDir
-                if matches!(normal.components().next_back(), Some(std::path::Component::Normal(_))) =>
-            {
-                normal.pop();
-            }
-            part => normal.push(part),
-        }
-    }
-    normal
 }

@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::{FileKind, Host};
+use super::{FileKind, Host, Stamp};
 
 /// A host in memory. Its clock stands still until it is moved, and its chance is the same for the same seed.
 #[derive(Debug)]
@@ -17,6 +17,8 @@ pub struct MemoryHost {
 #[derive(Debug)]
 struct State {
     files: BTreeMap<PathBuf, Vec<u8>>,
+    /// When files were written, by the clock of the time.
+    written: BTreeMap<PathBuf, i128>,
     variables: BTreeMap<String, String>,
     now: i128,
     elapsed: Duration,
@@ -28,7 +30,8 @@ impl MemoryHost {
     #[must_use]
     pub fn new(seed: u64) -> Self {
         let now = 1_767_225_600_000_000_000;
-        let state = State { files: BTreeMap::new(), variables: BTreeMap::new(), now, elapsed: Duration::ZERO, seed };
+        let (files, written, variables) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let state = State { files, written, variables, now, elapsed: Duration::ZERO, seed };
         Self { state: Mutex::new(state) }
     }
 
@@ -122,13 +125,35 @@ impl Host for MemoryHost {
     }
 
     fn write_file(&self, path: &Path, content: &[u8]) -> io::Result<()> {
-        self.state().files.insert(plain(path), content.to_vec());
+        let mut state = self.state();
+        let now = state.now;
+        state.written.insert(plain(path), now);
+        state.files.insert(plain(path), content.to_vec());
         Ok(())
     }
 
     fn append_file(&self, path: &Path, content: &[u8]) -> io::Result<()> {
-        self.state().files.entry(plain(path)).or_default().extend_from_slice(content);
+        let mut state = self.state();
+        let now = state.now;
+        state.written.insert(plain(path), now);
+        state.files.entry(plain(path)).or_default().extend_from_slice(content);
         Ok(())
+    }
+
+    fn stamp(&self, path: &Path) -> io::Result<Stamp> {
+        let state = self.state();
+        let content = state.files.get(&plain(path)).ok_or(io::ErrorKind::NotFound)?;
+        let written = state.written.get(&plain(path)).copied().unwrap_or_default();
+        let written = i64::try_from(written).unwrap_or(i64::MAX);
+        Ok(Stamp { size: content.len() as u64, modified: written, changed: written, inode: 0 })
+    }
+
+    fn make_folder(&self, _: &Path) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn program(&self) -> io::Result<PathBuf> {
+        Ok(PathBuf::from("/bin/planrun"))
     }
 
     fn list_folder(&self, path: &Path) -> io::Result<Vec<PathBuf>> {

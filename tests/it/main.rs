@@ -4,6 +4,8 @@
 
 mod adversarial;
 mod allow;
+mod bad_input;
+mod cache;
 mod cel;
 mod check;
 mod expr;
@@ -28,4 +30,5 @@ mod syntax;
 mod tidy;
 mod tools;
 mod types;
+mod watch;
 mod world;

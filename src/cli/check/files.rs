@@ -1,19 +1,21 @@
 //! All files at once: which project each belongs to, what is found in it, and its fixes.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
 use std::path::Path;
 use std::sync::Arc;
 
 use rayon::prelude::*;
 
+use super::cache::{Entry, Hit, Used, hash};
 use super::fix::{self, Fixed, Wish};
+use super::projects::{Projects, Surroundings};
+use super::stats::Counts;
 use crate::cli::Failure;
 use crate::cli::plan_files::{self, Loaded, PlanFile, PlanFiles};
-use crate::cli::workspace::Workspace;
 use crate::diag::render::{FileReport, Problem, Report};
 use crate::diag::{Diagnostic, Severities};
-use crate::host::{Host, RealHost};
-use crate::project::Location;
+use crate::host::{Host, RealHost, Stamp};
+use crate::sema::Files;
 use crate::source::SourceFile;
 
 /// Bytes of stack for each thread: the nesting caps of the language need a part of it in unoptimised builds.
@@ -28,86 +30,145 @@ pub(super) struct Task<'a> {
     pub severities: &'a Severities,
     /// Whether fixes are wanted.
     pub wish: Option<Wish>,
+    /// Whether what an earlier check found may be believed.
+    pub cached: bool,
 }
 
 /// What came of all files, in path order.
 pub(super) struct Checked {
     pub report: Report,
     pub fixed: Vec<Fixed>,
+    pub counts: Counts,
 }
 
-/// Checks all files at the same time.
+/// What came of one file.
+struct One {
+    report: FileReport,
+    fixed: Fixed,
+    counts: Counts,
+    /// What the next check may believe.
+    entry: Option<Entry>,
+}
+
+/// Checks all files, those that have changed at the same time.
 ///
 /// # Errors
 /// When a project cannot be used.
 pub(super) fn check(found: &PlanFiles, task: Task<'_>) -> Result<Checked, Failure> {
-    let pool = rayon::ThreadPoolBuilder::new().stack_size(STACK_BYTES).build();
-    let pool = pool.map_err(|error| Failure::Environment(format!("cannot start threads: {error}")))?;
-    let workspaces = Workspaces::open(&found.files, task)?;
+    let host: Arc<dyn Host> = Arc::new(RealHost);
+    // Whatever changes from here on is newer than what is looked at.
+    let looked = i64::try_from(host.now()).unwrap_or(i64::MAX);
+    let mut projects = Projects::open(&host, &found.files, task)?;
     let mut report = Report { plan_files: found.files.len(), problems: found.problems.clone(), ..Report::default() };
-    report.files = workspaces.projects.values().flat_map(Workspace::findings).collect();
-    let check = |(file, location): (&PlanFile, &Location)| {
-        workspaces.projects.get(location).map(|workspace| check_one(file, workspace, task.wish))
-    };
-    let checked: Vec<_> = pool.install(|| found.files.par_iter().zip(&workspaces.of_file).filter_map(check).collect());
-    let mut fixed = Vec::new();
-    for result in checked {
+    report.files = projects.findings();
+    let known = found.files.iter().enumerate();
+    let known = known.map(|(index, file)| self::known(file, projects.around(index)?, looked).map(Ok));
+    let mut results: Vec<Option<Result<One, Problem>>> = known.collect();
+    if results.iter().any(Option::is_none) {
+        let pool = rayon::ThreadPoolBuilder::new().stack_size(STACK_BYTES).build();
+        let pool = pool.map_err(|error| Failure::Environment(format!("cannot start threads: {error}")))?;
+        let missing = |(index, result): (usize, &mut Option<Result<One, Problem>>)| {
+            let (Some(file), Some(around), None) = (found.files.get(index), projects.around(index), &result) else {
+                return;
+            };
+            *result = Some(check_one(file, around, task.wish, looked));
+        };
+        pool.install(|| results.par_iter_mut().enumerate().for_each(missing));
+    }
+    let mut checked = Checked { report, fixed: Vec::new(), counts: Counts::default() };
+    for (index, result) in results.into_iter().enumerate() {
         match result {
-            Ok((file, done)) => {
-                report.files.push(file);
-                fixed.push(done);
+            Some(Ok(one)) => {
+                checked.report.files.push(one.report);
+                checked.fixed.push(one.fixed);
+                checked.counts.add(&one.counts);
+                projects.remember(index, one.entry);
             }
-            Err(problem) => report.problems.push(problem),
+            Some(Err(problem)) => checked.report.problems.push(problem),
+            None => {}
         }
     }
-    report.files.sort_by(|one, other| one.source.name().cmp(other.source.name()));
-    Ok(Checked { report, fixed })
+    projects.save(&*host);
+    checked.report.files.sort_by(|one, other| one.source.name().cmp(other.source.name()));
+    Ok(checked)
 }
 
-fn check_one(file: &PlanFile, workspace: &Workspace, wish: Option<Wish>) -> Result<(FileReport, Fixed), Problem> {
+/// What an earlier check found in a file that has not changed since.
+fn known(file: &PlanFile, around: &Surroundings, looked: i64) -> Option<One> {
+    let (PlanFile::Path(path), Some(cache)) = (file, &around.cache) else { return None };
+    let name = file.name();
+    let Hit { entry, source, look_again } = cache.find(&*around.workspace.host, &name, path)?;
+    let mut diagnostics = entry.diagnostics()?;
+    around.workspace.severities.apply(&mut diagnostics);
+    let source = source.filter(|_| !diagnostics.is_empty()).unwrap_or_else(|| SourceFile::new(name, ""));
+    let report = FileReport { unknown: entry.unknown, ..FileReport::new(source, diagnostics) };
+    let entry = look_again.then(|| renewed(&*around.workspace.host, entry, looked));
+    Some(One { report, fixed: Fixed::default(), counts: Counts::default(), entry })
+}
+
+/// The entry with the stamps of now, since its texts are still the same.
+fn renewed(host: &dyn Host, mut entry: Entry, looked: i64) -> Entry {
+    entry.looked = looked;
+    for used in std::iter::once(&mut entry.own).chain(&mut entry.used) {
+        used.stamp = host.stamp(Path::new(&used.path)).ok();
+    }
+    entry
+}
+
+fn check_one(file: &PlanFile, around: &Surroundings, wish: Option<Wish>, looked: i64) -> Result<One, Problem> {
+    let workspace = &around.workspace;
+    let host = &*workspace.host;
+    let stamp = around.cache.as_ref().and_then(|_| host.stamp(file.path()).ok());
     let mut source = match plan_files::load(file)? {
         Loaded::Broken(mut report) => {
             workspace.severities.apply(&mut report.diagnostics);
-            return Ok((report, Fixed::default()));
+            return Ok(One { report, fixed: Fixed::default(), counts: Counts::default(), entry: None });
         }
         Loaded::Text(source) => source,
     };
-    let mut unknown = 0;
-    let mut check = |source: &SourceFile| -> Vec<Diagnostic> {
-        let checked = workspace.check(source);
-        unknown = checked.unknown;
-        checked.diagnostics
-    };
-    let mut diagnostics = check(&source);
+    let files = Recorder { files: workspace.files(), host, stamps: stamp.is_some(), used: RefCell::default() };
+    let checked = workspace.find(&source, &files);
+    let entry = stamp.and_then(|stamp| {
+        let own = Used { path: file.name(), stamp: Some(stamp), hash: Some(hash(source.text())) };
+        Entry::new(own, looked, files.used.take(), checked.unknown, &checked.diagnostics)
+    });
+    let counts = Counts::of(&checked, source.text().len());
+    let unknown = checked.unknown;
+    let mut diagnostics = checked.diagnostics;
+    workspace.severities.apply(&mut diagnostics);
     let mut fixed = Fixed::default();
     if let Some(wish) = wish {
-        (source, diagnostics, fixed) = fix::one(&*workspace.host, file, source, diagnostics, wish, check)?;
+        let check = |source: &SourceFile| -> Vec<Diagnostic> { workspace.check(source).diagnostics };
+        (source, diagnostics, fixed) = fix::one(host, file, source, diagnostics, wish, check)?;
     }
     // The text of a file in which nothing is found is not needed, and there may be many.
     let source = if diagnostics.is_empty() { SourceFile::new(source.name(), "") } else { source };
-    Ok((FileReport { unknown, ..FileReport::new(source, diagnostics) }, fixed))
+    Ok(One { report: FileReport { unknown, ..FileReport::new(source, diagnostics) }, fixed, counts, entry })
 }
 
-/// The projects that plans belong to, each opened once.
-struct Workspaces {
-    projects: BTreeMap<Location, Workspace>,
-    of_file: Vec<Location>,
+/// Plan files that are used, and what they were when they were read.
+struct Recorder<'a, F> {
+    files: F,
+    host: &'a dyn Host,
+    /// Whether anybody wants to know.
+    stamps: bool,
+    used: RefCell<Vec<Used>>,
 }
 
-impl Workspaces {
-    fn open(files: &[PlanFile], task: Task<'_>) -> Result<Self, Failure> {
-        let host: Arc<dyn Host> = Arc::new(RealHost);
-        let mut projects = BTreeMap::new();
-        let mut of_file = Vec::with_capacity(files.len());
-        for file in files {
-            let location = Workspace::locate(&*host, file.path(), task.folder)?;
-            if !projects.contains_key(&location) {
-                let mut workspace = Workspace::at(host.clone(), &location)?;
-                workspace.severities = task.severities.over(&workspace.severities);
-                projects.insert(location.clone(), workspace);
-            }
-            of_file.push(location);
+impl<F: Files> Files for Recorder<'_, F> {
+    fn read(&self, from: &str, path: &str) -> Result<SourceFile, String> {
+        if !self.stamps {
+            return self.files.read(from, path);
         }
-        Ok(Self { projects, of_file })
+        let place = plan_files::beside(from, path);
+        let stamp: Option<Stamp> = self.host.stamp(&place).ok();
+        let read = self.files.read(from, path);
+        let hash = read.as_ref().ok().map(|source| hash(source.text()));
+        let path = place.to_string_lossy().into_owned();
+        let mut used = self.used.borrow_mut();
+        if used.iter().all(|known| known.path != path) {
+            used.push(Used { path, stamp, hash });
+        }
+        read
     }
 }

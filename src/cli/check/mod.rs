@@ -1,7 +1,11 @@
 //! `planrun check`: every finding in every plan, before anything runs.
 
+mod cache;
 mod files;
 mod fix;
+mod projects;
+mod stats;
+mod watch;
 
 use std::path::{Path, PathBuf};
 
@@ -14,6 +18,7 @@ use super::{Exit, Failure, Terminal};
 use crate::diag::Severities;
 use crate::diag::fix::Caution;
 use crate::diag::render::{Report, Summary, github, human, json, junit, sarif, short};
+use crate::host::{Host as _, RealHost};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -28,6 +33,7 @@ Examples:
 /// Check plans without running them.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own on the command line")]
 pub struct Arguments {
     /// Files and folders; `-` is standard input. Folders are searched for *.plan and *.plan.json, except what git ignores.
     #[arg(value_name = "PATH", default_value = ".")]
@@ -43,6 +49,15 @@ pub struct Arguments {
     pub allow: Vec<String>,
     #[command(flatten)]
     pub fixes: Fixes,
+    /// Tell how much was checked and how much of it is known before the run; with -v, how long it took.
+    #[arg(long)]
+    pub stats: bool,
+    /// Check again whenever a plan, an app file or the project's file changes, until Ctrl-C.
+    #[arg(long, conflicts_with_all = ["fix", "unsafe_fix", "diff"])]
+    pub watch: bool,
+    /// Do not use, and do not write, what earlier checks of unchanged plans found.
+    #[arg(long)]
+    pub no_cache: bool,
     /// Do not use the network; a check never does.
     #[arg(long)]
     pub offline: bool,
@@ -93,12 +108,29 @@ pub enum Format {
 pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) -> Result<Exit, Failure> {
     let severities =
         Severities::parse(&arguments.deny, &arguments.allow).map_err(|unknown| Failure::Usage(unknown.to_string()))?;
+    let wish = arguments.fixes.wish();
+    // What was counted and mended is not remembered.
+    let cached = !arguments.no_cache && !arguments.stats && wish.is_none();
+    let task = Task { folder: project, severities: &severities, wish, cached };
+    if !arguments.watch {
+        return once(arguments, task, terminal);
+    }
+    if arguments.paths.iter().any(|path| path.as_os_str() == "-") {
+        return Err(Failure::Usage("standard input cannot be watched; name files or folders".to_owned()));
+    }
+    watch::watch(&arguments.paths, terminal, || once(arguments, task, terminal))
+}
+
+/// Looks for the plans, checks them, tells.
+fn once(arguments: &Arguments, task: Task<'_>, terminal: Terminal) -> Result<Exit, Failure> {
+    let began = RealHost.monotonic();
     let found = plan_files::find(&arguments.paths)?;
     if found.files.is_empty() && found.problems.is_empty() {
         return Err(Failure::Environment(nothing_found(&arguments.paths)));
     }
-    let task = Task { folder: project, severities: &severities, wish: arguments.fixes.wish() };
-    let Checked { report, fixed } = fix::settled(&found, task)?;
+    let searched = RealHost.monotonic();
+    let Checked { report, fixed, counts } = fix::settled(&found, task)?;
+    let checked = RealHost.monotonic();
     fix::tell(&fixed, task.wish, terminal)?;
     let would_change = fixed.iter().any(|fixed| !fixed.diff.is_empty());
     if task.wish.is_none_or(|wish| !wish.show) {
@@ -106,6 +138,12 @@ pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) ->
     }
     for problem in &report.problems {
         terminal.complain(&problem.message);
+    }
+    if arguments.stats {
+        // Times differ from run to run; programs that compare do not want them.
+        let phases = [("search", searched.saturating_sub(began)), ("check", checked.saturating_sub(searched))];
+        let shown = terminal.verbose > 0 || terminal.is_watched();
+        terminal.say_plainly(&stats::stats(&counts, &report, if shown { &phases } else { &[] }));
     }
     let summary = Summary::of(&report.files);
     terminal.say(&sentence(summary, report.plan_files));

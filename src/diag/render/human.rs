@@ -10,6 +10,8 @@ use super::{FileReport, Look, plain, visible_line, visible_text, wrap};
 use crate::diag::{Diagnostic, Edit, Fix, Severity};
 use crate::source::SourceFile;
 
+/// Findings that are drawn: nobody reads on, and a terminal keeps no more.
+const MOST_DRAWN: usize = 200;
 /// Edits listed behind `fix`.
 const LISTED_EDITS: usize = 4;
 /// Characters of an edit's text that are shown.
@@ -21,12 +23,14 @@ const LEAST_COLUMNS: usize = 40;
 #[must_use]
 pub fn human(reports: &[FileReport], look: Look) -> String {
     let handler = handler(look);
-    let drawings = reports.iter().flat_map(|report| {
-        report.diagnostics.iter().map(|diagnostic| drawing(&handler, &report.source, diagnostic, look))
-    });
+    let all = reports.iter().flat_map(|report| report.diagnostics.iter().map(move |found| (report, found)));
+    let left_out = all.clone().count().saturating_sub(MOST_DRAWN);
+    let drawings = all.take(MOST_DRAWN).map(|(report, found)| drawing(&handler, &report.source, found, look));
+    let left_out = (left_out > 0)
+        .then(|| format!("{left_out} more findings are not drawn: --format short has them all, a line each\n"));
     let worst = reports.iter().flat_map(|report| &report.diagnostics).min_by_key(|diagnostic| diagnostic.severity);
     let more = worst.map(|diagnostic| format!("More about a code: planrun explain {}\n", diagnostic.code.name));
-    drawings.chain(more).collect()
+    drawings.chain(left_out).chain(more).collect()
 }
 
 fn handler(look: Look) -> GraphicalReportHandler {

@@ -1,0 +1,65 @@
+//! `--stats`: how much was checked, and how much of it is known before the run.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::diag::Severity;
+use crate::diag::render::Report;
+use crate::sema::{CheckedFile, NodeKind, StepKind, Target};
+use crate::types::Type;
+
+/// What plan files consist of.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Counts {
+    bytes: usize,
+    plans: usize,
+    steps: usize,
+    calls: usize,
+    /// Calls whose result has no type before the run.
+    unknown: usize,
+}
+
+impl Counts {
+    /// Counts one file.
+    pub(super) fn of(checked: &CheckedFile, bytes: usize) -> Self {
+        let mut counts = Self { bytes, plans: checked.plans.len(), ..Self::default() };
+        let nodes = checked.plans.iter().flat_map(|plan| &plan.blocks).flat_map(|block| &block.nodes);
+        for node in nodes {
+            let NodeKind::Step(step) = &node.kind else { continue };
+            counts.steps += 1;
+            if let StepKind::Call(call) = &step.kind {
+                counts.calls += 1;
+                let unknown = matches!(&call.target, Target::Tool(signature) if signature.returns == Type::Any);
+                counts.unknown += usize::from(unknown);
+            }
+        }
+        counts
+    }
+
+    pub(super) fn add(&mut self, other: &Self) {
+        self.bytes += other.bytes;
+        self.plans += other.plans;
+        self.steps += other.steps;
+        self.calls += other.calls;
+        self.unknown += other.unknown;
+    }
+}
+
+/// A line for each kind of thing, and for each code that was found, most found first. `phases` are what took how long.
+pub(super) fn stats(counts: &Counts, report: &Report, phases: &[(&str, Duration)]) -> String {
+    let files = format!("{} ({} bytes)", report.plan_files, counts.bytes);
+    let calls =
+        format!("{} ({} with a known result, {} without)", counts.calls, counts.calls - counts.unknown, counts.unknown);
+    let rows =
+        [("files", files), ("plans", counts.plans.to_string()), ("steps", counts.steps.to_string()), ("calls", calls)];
+    let mut lines: Vec<String> = rows.iter().map(|(what, text)| format!("{what}: {text}")).collect();
+    let mut codes: BTreeMap<&str, (Severity, usize)> = BTreeMap::new();
+    for found in report.files.iter().flat_map(|file| &file.diagnostics) {
+        codes.entry(found.code.name).or_insert((found.severity, 0)).1 += 1;
+    }
+    let mut codes: Vec<_> = codes.into_iter().collect();
+    codes.sort_by_key(|(_, (_, count))| std::cmp::Reverse(*count));
+    lines.extend(codes.iter().map(|(code, (severity, count))| format!("{severity}[{code}]: {count}")));
+    lines.extend(phases.iter().map(|(what, took)| format!("time to {what}: {:.1} ms", took.as_secs_f64() * 1000.0)));
+    lines.join("\n") + "\n"
+}
