@@ -26,7 +26,8 @@ impl Least {
         calls
     }
 
-    fn block_calls(&mut self, plan: &Plan, block: BlockId) -> u64 {
+    /// How many calls every pass through a block makes.
+    pub(super) fn block_calls(&mut self, plan: &Plan, block: BlockId) -> u64 {
         let mut calls = 0_u64;
         for node in &plan.block(block).nodes {
             match &node.kind {

@@ -4,6 +4,7 @@
 //! an error holds under every assumption about what is unknown, and where a rule cannot know it is silent.
 
 mod allow;
+mod flow;
 mod least;
 mod reach;
 mod rules;
@@ -53,7 +54,11 @@ fn look(source: &SourceFile, checked: &CheckedFile, project: &Project<'_>) -> Ve
     let mut found = Vec::new();
     for plan in &checked.plans {
         let Some(written) = checked.written(plan) else { continue };
-        let subject = Subject::new(source, written, plan, checked.whole, project);
+        let inside = |finding: &Diagnostic| {
+            finding.span.start >= written.name.span.start && finding.span.start < written.body.span.end
+        };
+        let sound = checked.whole && !checked.diagnostics.iter().any(|finding| finding.is_error() && inside(finding));
+        let subject = Subject::new(source, written, plan, checked.whole, sound, project);
         for rule in rules::RULES {
             let before = found.len();
             (rule.look)(&subject, &mut found);

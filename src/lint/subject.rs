@@ -1,6 +1,11 @@
 //! What a rule looks at: one plan, checked and as written, and what its project says.
 
+use std::cell::OnceCell;
+use std::rc::Rc;
+
 use super::Project;
+use super::flow::Flow;
+use crate::graph::{self, Graph};
 use crate::sema::{Block, Call, Node, Plan, Step, StepKind, Target};
 use crate::source::SourceFile;
 use crate::syntax::ast;
@@ -13,8 +18,12 @@ pub(super) struct Subject<'a> {
     pub plan: &'a Plan,
     /// Whether the text of the file is without errors. Where it is not, what seems to be absent may stand in the damage.
     pub whole: bool,
+    /// Whether nothing in the plan has been found wrong so far. Where something has, a statement may be left out.
+    pub sound: bool,
     pub project: &'a Project<'a>,
     steps: Vec<StepSite<'a>>,
+    graph: OnceCell<Rc<Graph>>,
+    flow: OnceCell<Option<Flow<'a>>>,
 }
 
 /// A step and where it stands.
@@ -30,9 +39,26 @@ impl<'a> Subject<'a> {
         written: &'a ast::Plan,
         plan: &'a Plan,
         whole: bool,
+        sound: bool,
         project: &'a Project<'a>,
     ) -> Self {
-        Self { source, written, plan, whole, project, steps: plan.blocks.iter().flat_map(steps_of).collect() }
+        let steps = plan.blocks.iter().flat_map(steps_of).collect();
+        Self { source, written, plan, whole, sound, project, steps, graph: OnceCell::new(), flow: OnceCell::new() }
+    }
+
+    /// What can come to pass, where the plan waits for events and is sound.
+    pub(super) fn flow(&self) -> Option<&Flow<'a>> {
+        let waits = || self.plan.blocks.iter().flat_map(|block| &block.nodes).any(|node| node.event().is_some());
+        if !self.sound || !waits() {
+            return None;
+        }
+        let on_failure = self.plan.policy.on_failure.or(self.project.policy.on_failure).unwrap_or_default();
+        self.flow.get_or_init(|| Flow::of(self.plan, self.graph(), on_failure)).as_ref()
+    }
+
+    /// What waits for what.
+    pub(super) fn graph(&self) -> &Rc<Graph> {
+        self.graph.get_or_init(|| Rc::new(graph::build(self.plan)))
     }
 
     /// Every step of the plan, block by block.

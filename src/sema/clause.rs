@@ -263,6 +263,8 @@ enum Subject {
     Block,
     Poll,
     Wait,
+    /// `wait for`
+    Event,
     Damaged,
 }
 
@@ -279,6 +281,7 @@ impl Subject {
             ast::StepBody::Ask { .. } | ast::StepBody::Infer { .. } => Self::Model,
             ast::StepBody::Do(_) | ast::StepBody::Each { .. } | ast::StepBody::Repeat { .. } => Self::Block,
             ast::StepBody::Race(_) | ast::StepBody::Match { .. } => Self::Poll,
+            ast::StepBody::Wait(ast::WaitFor::Condition { .. }) => Self::Event,
             ast::StepBody::Input { .. } | ast::StepBody::Wait(_) => Self::Wait,
             ast::StepBody::Error => Self::Damaged,
         }
@@ -287,7 +290,7 @@ impl Subject {
 
 /// Why a clause makes no sense there; `None` where it does.
 fn not_applicable(clause: &ast::ClauseKind, subject: Subject) -> Option<&'static str> {
-    use Subject::{Block, Damaged, Model, Poll, SubPlan, Tool, Wait};
+    use Subject::{Block, Damaged, Event, Model, Poll, SubPlan, Tool, Wait};
     match clause {
         ast::ClauseKind::When(_)
         | ast::ClauseKind::After(_)
@@ -295,27 +298,29 @@ fn not_applicable(clause: &ast::ClauseKind, subject: Subject) -> Option<&'static
         | ast::ClauseKind::Error => None,
         ast::ClauseKind::Timeout(_) => match subject {
             Tool(_) | Model | Damaged => None,
-            SubPlan | Block | Poll | Wait => Some("it bounds one attempt of one call; `within` bounds the whole step"),
+            SubPlan | Block | Poll | Wait | Event => {
+                Some("it bounds one attempt of one call; `within` bounds the whole step")
+            }
         },
         ast::ClauseKind::Within(_) => match subject {
             Wait => Some("whoever waits for people is bounded by `expires`, and a timer by itself"),
-            Tool(_) | SubPlan | Model | Block | Poll | Damaged => None,
+            Tool(_) | SubPlan | Model | Block | Poll | Event | Damaged => None,
         },
         ast::ClauseKind::Retry(_) => match subject {
             Tool(_) | Model | Damaged => None,
             SubPlan | Block | Poll => Some("only single calls are retried; put it on the calls inside"),
-            Wait => Some("there is no call to retry"),
+            Wait | Event => Some("there is no call to retry"),
         },
         ast::ClauseKind::Until { .. } | ast::ClauseKind::Cache(_) => match subject {
             Tool(_) | Damaged => None,
-            SubPlan | Model | Block | Poll | Wait => Some("it goes with one call of a tool"),
+            SubPlan | Model | Block | Poll | Wait | Event => Some("it goes with one call of a tool"),
         },
         ast::ClauseKind::Confirm { .. } => match subject {
-            Wait => Some("this step asks somebody already, or calls nothing"),
+            Wait | Event => Some("this step asks somebody already, or calls nothing"),
             Tool(_) | SubPlan | Model | Block | Poll | Damaged => None,
         },
         ast::ClauseKind::Verify { .. } | ast::ClauseKind::Undo(_) => match subject {
-            Wait => Some("it calls nothing that could be looked at or taken back"),
+            Wait | Event => Some("it calls nothing that could be looked at or taken back"),
             Tool(_) | SubPlan | Model | Block | Poll | Damaged => None,
         },
     }

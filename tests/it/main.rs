@@ -10,6 +10,7 @@ mod cel;
 mod check;
 mod expr;
 mod fixes;
+mod flow;
 #[path = "../generate/mod.rs"]
 mod generate;
 mod generated;

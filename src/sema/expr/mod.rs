@@ -15,6 +15,7 @@ mod operator;
 mod overload;
 mod path;
 mod pattern;
+mod repeated;
 mod report;
 
 use crate::diag::{self, Diagnostic};

@@ -66,6 +66,8 @@ impl Checker<'_> {
             self.facts.extend(if and { narrow::atoms(operand) } else { narrow::negated_atoms(operand) });
         }
         self.facts.truncate(facts);
+        let operands = std::iter::once(first).chain(rest.iter().map(|link| &link.operand));
+        self.repeated_conditions(operands.zip(&nodes), and);
         let op = if and { Op::And(nodes) } else { Op::Or(nodes) };
         Typed::new(op, Type::Bool, span)
     }
@@ -73,6 +75,9 @@ impl Checker<'_> {
     fn computed(&mut self, first: &ast::Expr, rest: &[ast::ChainLink], span: Span) -> Typed {
         let mut left = self.expression(first);
         let mut left_span = first.span;
+        if let [link] = rest {
+            self.same_operands((first, &left.node), link, span);
+        }
         // The first operand, once it is no longer the whole left side.
         let mut start = None;
         let mut links = Vec::with_capacity(rest.len());

@@ -58,7 +58,7 @@ pub struct PlanParameter {
 }
 
 /// The number of a block within its plan.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct BlockId(pub u32);
 
 /// The number of a node within its block.

@@ -1,0 +1,278 @@
+//! What can come to pass in a plan: which statements can begin and end, which statuses tasks can take, which listeners
+//! can fire. Conditions over data may come out either way, and everything outside may happen or not.
+
+mod cause;
+mod condition;
+mod path;
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use petgraph::Direction;
+use petgraph::graph::NodeIndex;
+use petgraph::visit::EdgeRef;
+
+use crate::graph::{self, BlockGraph, Graph, Vertex};
+use crate::sema::{
+    BlockId, Event, Listener, Node, NodeKind, OnFailure, Place, Plan, Set, Status, StepKind, Task, TaskId, Wait,
+};
+
+pub(super) use cause::{Cause, Link, Root};
+pub(super) use path::is_before;
+
+/// A statement of a plan.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct At {
+    pub block: BlockId,
+    pub node: usize,
+}
+
+/// The work after which nothing more is looked for: everything is possible then.
+const MOST_WORK: usize = 50_000_000;
+
+/// What can come to pass, as the least that follows from what is there at the start.
+pub(super) struct Flow<'a> {
+    pub plan: &'a Plan,
+    graph: Rc<Graph>,
+    /// The statement that owns each block.
+    owners: Vec<Option<At>>,
+    /// Every `set`.
+    sets: Vec<(At, &'a Set)>,
+    /// Whether what each statement waits for can come.
+    begins: Vec<Vec<bool>>,
+    /// Whether each vertex can be behind us: ended, or passed over.
+    settles: Vec<Vec<bool>>,
+    /// The statuses that each task can take.
+    statuses: Vec<BTreeSet<Status>>,
+    /// A failure leaves the rest going on.
+    goes_on: bool,
+}
+
+impl<'a> Flow<'a> {
+    /// Works it out; nothing where the plan waits for no events.
+    pub(super) fn of(plan: &'a Plan, graph: &Rc<Graph>, goes_on: OnFailure) -> Option<Self> {
+        let mut flow = Self {
+            plan,
+            owners: owners(plan),
+            sets: sets(plan),
+            begins: plan.blocks.iter().map(|block| vec![false; block.nodes.len()]).collect(),
+            settles: graph.blocks.iter().map(|block| vec![false; block.dag.node_count()]).collect(),
+            statuses: plan.tasks.iter().map(at_first).collect(),
+            goes_on: goes_on == OnFailure::Settle,
+            graph: graph.clone(),
+        };
+        let size: usize = graph.blocks.iter().map(|block| block.dag.node_count() + block.dag.edge_count()).sum();
+        for _ in 0..=MOST_WORK / size.max(1) {
+            if !flow.round() {
+                return Some(flow);
+            }
+        }
+        None
+    }
+
+    pub(super) fn at(&self, at: At) -> &'a Node {
+        &self.plan.block(at.block).nodes[at.node]
+    }
+
+    /// Every listener and every step that waits for an event.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = (At, &'a Event)> {
+        let plan = self.plan;
+        all(plan).filter_map(|(at, node)| node.event().map(|event| (at, event)))
+    }
+
+    pub(super) fn sets(&self) -> impl Iterator<Item = &(At, &'a Set)> {
+        self.sets.iter()
+    }
+
+    /// Whether what a statement waits for can come.
+    pub(super) fn begins(&self, at: At) -> bool {
+        self.begins[at.block.0 as usize][at.node]
+    }
+
+    pub(super) fn settles(&self, at: At) -> bool {
+        self.settles[at.block.0 as usize][at.node]
+    }
+
+    /// Whether the condition that a statement waits for can come true.
+    pub(super) fn comes(&self, at: At, event: &Event) -> bool {
+        let listens = matches!(self.at(at).kind, NodeKind::Listener(_));
+        condition::can_hold(self, at, event, listens)
+    }
+
+    /// The statement that a block belongs to.
+    pub(super) fn owner(&self, block: BlockId) -> Option<At> {
+        self.owners[block.0 as usize]
+    }
+
+    /// The listener in whose firings a block runs.
+    pub(super) fn firing(&self, mut block: BlockId) -> Option<(At, &'a Listener)> {
+        while let Some(owner) = self.owner(block) {
+            if let NodeKind::Listener(listener) = &self.at(owner).kind {
+                return Some((owner, listener));
+            }
+            block = owner.block;
+        }
+        None
+    }
+
+    /// The statement whose value a place holds, as seen from a block.
+    pub(super) fn place(&self, mut block: BlockId, place: Place) -> Option<At> {
+        for _ in 0..place.up {
+            block = self.owner(block)?.block;
+        }
+        let node = self.block_graph(block).by_slot.get(place.slot as usize).copied().flatten()?;
+        Some(At { block, node: node as usize })
+    }
+
+    pub(super) fn block_graph(&self, block: BlockId) -> &BlockGraph {
+        &self.graph.blocks[block.0 as usize]
+    }
+
+    fn statuses(&self, task: TaskId) -> &BTreeSet<Status> {
+        &self.statuses[task.0 as usize]
+    }
+
+    /// Whether a block can run.
+    fn opens(&self, block: BlockId) -> bool {
+        let Some(owner) = self.owner(block) else { return true };
+        self.begins(owner)
+            && match &self.at(owner).kind {
+                NodeKind::Listener(listener) => self.comes(owner, &listener.on),
+                _ => true,
+            }
+    }
+
+    /// Derives what follows from what is known; false where nothing is new.
+    fn round(&mut self) -> bool {
+        let mut news = false;
+        for index in 0..self.plan.blocks.len() {
+            let block = BlockId(u32::try_from(index).unwrap_or(u32::MAX));
+            if self.opens(block) {
+                news |= self.block_round(block);
+            }
+        }
+        for index in 0..self.sets.len() {
+            let (at, set) = self.sets[index];
+            if self.begins(at) {
+                news |= self.statuses[set.task.0 as usize].insert(set.status);
+            }
+        }
+        news
+    }
+
+    fn block_round(&mut self, block: BlockId) -> bool {
+        let index = block.0 as usize;
+        let (mut news, mut all, mut decided) = (false, true, true);
+        let count = self.plan.block(block).nodes.len();
+        // Joins come behind the statements, and each only joins what was there before the one that needs it.
+        let mut join = count;
+        for node in 0..count {
+            let at = At { block, node };
+            let (above, guards) = self.above(at, &mut join);
+            let begins = above
+                && match self.block_graph(block).vertex(u32::try_from(node).unwrap_or(u32::MAX)) {
+                    Vertex::Everything => all,
+                    Vertex::Decisions => decided,
+                    Vertex::Free | Vertex::Join => true,
+                };
+            let statement = self.at(at);
+            let settles = (begins && self.ends(at)) || (!statement.guard.is_empty() && guards);
+            news |= begins && !std::mem::replace(&mut self.begins[index][node], begins);
+            news |= settles && !std::mem::replace(&mut self.settles[index][node], settles);
+            all &= settles;
+            decided &= settles || !statement.decides();
+        }
+        news
+    }
+
+    /// Whether all that a statement has edges from can be behind us, and the part of it that decides its guard.
+    fn above(&mut self, at: At, join: &mut usize) -> (bool, bool) {
+        let index = at.block.0 as usize;
+        let dag = &self.graph.blocks[index].dag;
+        let (mut all, mut guards) = (true, true);
+        for edge in dag.edges_directed(NodeIndex::new(at.node), Direction::Incoming) {
+            if *edge.weight() == graph::Edge::Listener {
+                continue;
+            }
+            let source = edge.source().index();
+            while *join <= source {
+                let mut joined = dag.neighbors_directed(NodeIndex::new(*join), Direction::Incoming);
+                let settles = joined.all(|vertex| self.settles[index][vertex.index()]);
+                self.settles[index][*join] = settles;
+                *join += 1;
+            }
+            let settles = self.settles[index][source];
+            all &= settles;
+            guards &= settles || !edge.weight().decides_guard();
+        }
+        (all, guards)
+    }
+
+    /// Whether a statement that has begun can end.
+    fn ends(&self, at: At) -> bool {
+        let Some(step) = self.at(at).step() else { return true };
+        let fails = step.within().is_some() || !matches!(step.kind, StepKind::Wait(_));
+        if fails && (self.goes_on || !step.recover.is_empty()) {
+            return true;
+        }
+        match &step.kind {
+            StepKind::Wait(wait) => match &**wait {
+                Wait::Event { on, .. } => self.comes(at, on),
+                Wait::For(_) | Wait::Until(_) => true,
+            },
+            StepKind::Do(body) => self.block_ends(*body),
+            StepKind::Repeat(repeat) => self.block_ends(repeat.body),
+            StepKind::Race(branches) => branches.iter().any(|(_, body)| self.block_ends(*body)),
+            StepKind::Match { arms, .. } => arms.iter().any(|(_, body)| self.block_ends(*body)),
+            // A list may be empty, and who is asked may answer.
+            StepKind::Each(_)
+            | StepKind::Call(_)
+            | StepKind::Ask(_)
+            | StepKind::Infer(_)
+            | StepKind::Input(_)
+            | StepKind::Damaged => true,
+        }
+    }
+
+    /// Whether a block can come to its end: all of it, or what stands above an early one.
+    fn block_ends(&self, block: BlockId) -> bool {
+        let nodes = &self.plan.block(block).nodes;
+        for (node, statement) in nodes.iter().enumerate() {
+            let early = !statement.guard.is_empty()
+                && matches!(statement.kind, NodeKind::Yield(_) | NodeKind::Reply(_) | NodeKind::Fail(_));
+            if early {
+                return true;
+            }
+            if !self.settles(At { block, node }) {
+                return false;
+            }
+        }
+        true
+    }
+}
+
+fn all(plan: &Plan) -> impl Iterator<Item = (At, &Node)> {
+    plan.blocks.iter().enumerate().flat_map(|(index, block)| {
+        let block_id = BlockId(u32::try_from(index).unwrap_or(u32::MAX));
+        block.nodes.iter().enumerate().map(move |(node, statement)| (At { block: block_id, node }, statement))
+    })
+}
+
+fn owners(plan: &Plan) -> Vec<Option<At>> {
+    let mut owners = vec![None; plan.blocks.len()];
+    for (at, node) in all(plan) {
+        node.inner(&mut |inner| owners[inner.0 as usize] = Some(at));
+    }
+    owners
+}
+
+fn sets(plan: &Plan) -> Vec<(At, &Set)> {
+    all(plan)
+        .filter_map(|(at, node)| if let NodeKind::Set(set) = &node.kind { Some((at, &**set)) } else { None })
+        .collect()
+}
+
+/// The first status, and all where somebody outside may move the task.
+fn at_first(task: &Task) -> BTreeSet<Status> {
+    task.all_statuses().take(if task.external { usize::MAX } else { 1 }).collect()
+}

@@ -1,0 +1,39 @@
+//! Ways through the graph of one block: whether one statement is surely before another.
+
+use std::collections::BTreeSet;
+
+use petgraph::Direction;
+use petgraph::graph::NodeIndex;
+use petgraph::visit::EdgeRef;
+
+use crate::graph::{BlockGraph, Edge, Vertex};
+
+/// How many vertices are looked at; beyond that the answer is the careful one.
+const MOST_VERTICES: usize = 20_000;
+
+/// Whether `later` waits for `earlier`, directly or by way of others. `None` where the way is too long to tell.
+pub(in crate::lint) fn is_before(graph: &BlockGraph, earlier: usize, later: usize) -> Option<bool> {
+    if earlier >= later {
+        return Some(earlier == later);
+    }
+    let (mut open, mut seen) = (vec![later], BTreeSet::new());
+    while let Some(vertex) = open.pop() {
+        let vertex_waits = graph.vertex(u32::try_from(vertex).unwrap_or(u32::MAX));
+        if vertex < graph.nodes && vertex > earlier && vertex_waits == Vertex::Everything {
+            return Some(true);
+        }
+        for edge in graph.dag.edges_directed(NodeIndex::new(vertex), Direction::Incoming) {
+            let source = edge.source().index();
+            if source == earlier && *edge.weight() != Edge::Listener {
+                return Some(true);
+            }
+            if *edge.weight() != Edge::Listener && seen.insert(source) {
+                open.push(source);
+            }
+        }
+        if seen.len() > MOST_VERTICES {
+            return None;
+        }
+    }
+    Some(false)
+}

@@ -1,0 +1,126 @@
+//! `parallel-set`: two `set`s move one task to different statuses, and nothing says which comes last.
+
+use super::Subject;
+use crate::diag::{Diagnostic, codes};
+use crate::lint::flow::is_before;
+use crate::protocol::StepState;
+use crate::sema::expr::StateTest;
+use crate::sema::{BlockId, Event, EventKind, Node, NodeKind, Plan, Set, StepKind, Task, TaskId, TaskTest};
+
+/// Beyond this number the rest of one task's `set`s is not compared.
+const MOST_SETS: usize = 50;
+
+/// A `set` that surely happens, and the statement of the plan's own block with which it does.
+struct Anchored<'a> {
+    set: &'a Set,
+    anchor: usize,
+}
+
+pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    let plan = subject.plan;
+    if !subject.sound || plan.tasks.is_empty() {
+        return;
+    }
+    let owners = owners(plan);
+    for (index, task) in plan.tasks.iter().enumerate() {
+        let id = TaskId(u32::try_from(index).unwrap_or(u32::MAX));
+        let sets = sets(plan).filter(|(_, _, set)| set.task == id);
+        let sets = sets.filter_map(|(block, node, set)| {
+            let anchor = anchor(plan, &owners, block, node)?;
+            Some(Anchored { set, anchor })
+        });
+        let mut sets = sets.take(MOST_SETS).collect::<Vec<_>>();
+        sets.sort_by_key(|set| set.set.span.start);
+        found.extend(first_race(subject, task, &sets));
+    }
+}
+
+/// The first pair of which either may be the last.
+fn first_race(subject: &Subject<'_>, task: &Task, sets: &[Anchored<'_>]) -> Option<Diagnostic> {
+    let graph = subject.graph().blocks.first()?;
+    let unordered = |one: usize, other: usize| {
+        one != other && is_before(graph, one, other) == Some(false) && is_before(graph, other, one) == Some(false)
+    };
+    for (place, later) in sets.iter().enumerate() {
+        let races =
+            |earlier: &&Anchored<'_>| earlier.set.status != later.set.status && unordered(earlier.anchor, later.anchor);
+        if let Some(earlier) = sets.iter().take(place).find(races) {
+            let (first, last) = (task.status_name(earlier.set.status), task.status_name(later.set.status));
+            let message = format!("nothing says whether `{}` ends up `{first}` or `{last}`", task.name);
+            let diagnostic = Diagnostic::new(&codes::order::PARALLEL_SET, later.set.span, message)
+                .note("may come first or last")
+                .label(earlier.set.span, "and so may this")
+                .help("order them: `after` names what comes first; or use a task for each of the two");
+            return Some(diagnostic);
+        }
+    }
+    None
+}
+
+/// The statement of the plan's own block at whose end, or in whose course, a statement runs whatever the data say.
+fn anchor(plan: &Plan, owners: &[Option<(BlockId, usize)>], block: BlockId, index: usize) -> Option<usize> {
+    let (mut block, mut index) = (block, index);
+    loop {
+        let node = plan.block(block).nodes.get(index)?;
+        if !node.guard.is_empty() {
+            return None;
+        }
+        if block == BlockId(0) {
+            return if let NodeKind::Listener(listener) = &node.kind {
+                listener.when.is_none().then(|| trigger(plan, &listener.on)).flatten()
+            } else {
+                Some(index)
+            };
+        }
+        let (outer, owner) = (*owners.get(block.0 as usize)?)?;
+        let kept = match &plan.block(outer).nodes.get(owner)?.kind {
+            NodeKind::Step(step) => matches!(step.kind, StepKind::Do(body) if body == block),
+            NodeKind::Listener(_) => outer == BlockId(0),
+            _ => false,
+        };
+        if !kept {
+            return None;
+        }
+        (block, index) = (outer, owner);
+    }
+}
+
+/// The statement of the plan's own block that fires a listener, where it is exactly one.
+fn trigger(plan: &Plan, on: &Event) -> Option<usize> {
+    let nodes = &plan.body().nodes;
+    match &on.kind {
+        EventKind::Step { place, test, .. } if place.up == 0 => {
+            let ended = matches!(test, Some(StateTest::Settled | StateTest::State(StepState::Completed)));
+            let own = |node: &Node| node.slot == Some(place.slot) && node.step().is_some();
+            nodes.iter().position(own).filter(|index| ended && nodes[*index].guard.is_empty())
+        }
+        EventKind::Task { task, test: TaskTest::Is(status) } => {
+            let mut moves = sets(plan).filter(|(_, _, set)| set.task == *task && set.status == *status);
+            let (block, index, _) = moves.next()?;
+            let only = moves.next().is_none() && block == BlockId(0) && !plan.task(*task).external;
+            (only && nodes[index].guard.is_empty()).then_some(index)
+        }
+        _ => None,
+    }
+}
+
+fn sets(plan: &Plan) -> impl Iterator<Item = (BlockId, usize, &Set)> {
+    plan.blocks.iter().enumerate().flat_map(|(block, content)| {
+        let block = BlockId(u32::try_from(block).unwrap_or(u32::MAX));
+        content.nodes.iter().enumerate().filter_map(move |(index, node)| match &node.kind {
+            NodeKind::Set(set) => Some((block, index, &**set)),
+            _ => None,
+        })
+    })
+}
+
+fn owners(plan: &Plan) -> Vec<Option<(BlockId, usize)>> {
+    let mut owners = vec![None; plan.blocks.len()];
+    for (block, content) in plan.blocks.iter().enumerate() {
+        for (index, node) in content.nodes.iter().enumerate() {
+            let owner = Some((BlockId(u32::try_from(block).unwrap_or(u32::MAX)), index));
+            node.inner(&mut |inner| owners[inner.0 as usize] = owner);
+        }
+    }
+    owners
+}

@@ -1,0 +1,34 @@
+//! `too-wide`: a loop may go round more often than the budget has calls.
+
+use super::Subject;
+use crate::diag::{Diagnostic, codes};
+use crate::lint::least::Least;
+use crate::sema::StepKind;
+use crate::value::Value;
+
+pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    let Some(budget) = subject.plan.policy.budget_calls.or(subject.project.policy.budget_calls) else { return };
+    for site in subject.steps() {
+        let (max, body) = match &site.step.kind {
+            // A list that is known is counted by itself.
+            StepKind::Each(each) if each.list.constant().is_none() => (each.max.as_ref(), each.body),
+            StepKind::Repeat(repeat) => (repeat.max.as_ref(), repeat.body),
+            _ => continue,
+        };
+        let Some((max, Some(Value::Int(rounds)))) = max.map(|max| (max, max.constant())) else { continue };
+        let calls = Least::default().block_calls(subject.plan, body);
+        let rounds = u64::try_from(*rounds).unwrap_or(0);
+        let most = calls.saturating_mul(rounds);
+        if calls == 0 || most <= budget {
+            continue;
+        }
+        let word = site.step.kind.word().unwrap_or("loop");
+        let message = format!("{rounds} rounds of this `{word}` make {most} calls, and the budget allows {budget}");
+        let fits = budget / calls;
+        let diagnostic = Diagnostic::new(&codes::order::TOO_WIDE, max.span, message)
+            .note("the budget ends before this does")
+            .help(format!("write `max {fits}` or less, or allow more: `policy {{ budget: {{ calls: {most} }} }}`"))
+            .expected(format!("{fits} at most"), rounds);
+        found.push(diagnostic);
+    }
+}

@@ -1,0 +1,59 @@
+//! `wait-forever`: a `wait for` without a bound, on what may never come.
+
+use super::Subject;
+use crate::diag::{Diagnostic, Edit, codes};
+use crate::lint::flow::Flow;
+use crate::protocol::StepState;
+use crate::sema::expr::StateTest;
+use crate::sema::{BlockId, Event, EventKind, NodeKind, StepKind, TaskId, TaskTest};
+use crate::source::Span;
+
+pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    let Some(flow) = subject.flow() else { return };
+    for (at, event) in flow.waiting() {
+        let node = flow.at(at);
+        let Some(step) = node.step().filter(|step| step.within().is_none()) else { continue };
+        let reported = !flow.begins(at) || !flow.comes(at, event);
+        if reported || !matches!(step.kind, StepKind::Wait(_)) || is_sure(flow, at.block, event) {
+            continue;
+        }
+        let message = format!("`{}` may wait for ever", node.name.as_deref().unwrap_or("this step"));
+        let edit = Edit { span: Span::at(node.span.end as usize), text: " within 1d".to_owned() };
+        let diagnostic = Diagnostic::new(&codes::order::WAIT_FOREVER, event.span, message)
+            .note("may never come")
+            .help("say how long to wait: `within 1d`; a `recover transient.timeout => …` says what happens then")
+            .unsafe_fix("add `within 1d`", vec![edit]);
+        found.push(diagnostic);
+    }
+}
+
+/// Whether a condition comes true in every run that does not fail, without any help from outside.
+fn is_sure(flow: &Flow<'_>, block: BlockId, event: &Event) -> bool {
+    match &event.kind {
+        EventKind::All(parts) => parts.iter().all(|part| is_sure(flow, block, part)),
+        EventKind::Any(parts) => parts.iter().any(|part| is_sure(flow, block, part)),
+        EventKind::Task { task, test } => is_set(flow, *task, *test),
+        EventKind::Step { place, test, .. } => {
+            let Some(at) = flow.place(block, *place) else { return false };
+            match test {
+                None | Some(StateTest::Settled) => true,
+                Some(StateTest::State(StepState::Completed)) => flow.at(at).guard.is_empty(),
+                Some(StateTest::State(_)) => false,
+            }
+        }
+        // Said already, or by a mistake that is.
+        EventKind::Damaged => true,
+        EventKind::Not(_) | EventKind::Plan(_) | EventKind::Signal(_) => false,
+    }
+}
+
+/// Whether the flow of the plan moves a task in every run, whatever the data.
+fn is_set(flow: &Flow<'_>, task: TaskId, test: TaskTest) -> bool {
+    let declared = flow.plan.task(task);
+    flow.sets().any(|(at, set)| {
+        let nodes = &flow.plan.block(at.block).nodes;
+        let early = nodes.iter().take(at.node).any(|node| matches!(node.kind, NodeKind::Reply(_) | NodeKind::Fail(_)));
+        let always = at.block == BlockId(0) && flow.at(*at).guard.is_empty() && !early;
+        set.task == task && test.holds(declared, set.status) && always
+    })
+}
