@@ -3,14 +3,17 @@
 //! [`check_file`] is how every command checks a plan. A rule looks at one plan of the file and reports what it can prove:
 //! an error holds under every assumption about what is unknown, and where a rule cannot know it is silent.
 
+mod flow;
+mod gate;
 mod least;
 mod reach;
 mod rules;
 mod subject;
 
+use std::collections::HashSet;
 use std::path::Path;
 
-use crate::diag::Diagnostic;
+use crate::diag::{Diagnostic, codes};
 use crate::host::Host;
 use crate::sema::{self, CheckedFile, Files, Policy, Tools};
 use crate::source::SourceFile;
@@ -59,5 +62,12 @@ fn look(source: &SourceFile, checked: &CheckedFile, project: &Project<'_>) -> Ve
             );
         }
     }
+    once_a_tool(&mut found);
     found
+}
+
+/// Leaves the first of what is said of a tool as such.
+fn once_a_tool(found: &mut Vec<Diagnostic>) {
+    let mut told = HashSet::new();
+    found.retain(|finding| finding.code != &codes::effects::EFFECT_UNKNOWN || told.insert(finding.message.clone()));
 }

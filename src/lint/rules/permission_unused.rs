@@ -9,9 +9,8 @@ use crate::syntax::ast;
 use crate::tools::Permissions;
 
 pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
-    // What stands in damaged text, or runs in a way that the plan does not show yet, may well need it.
-    let known = subject.whole && subject.plan.not_yet.is_empty();
-    let Some(written) = subject.setting(allow).filter(|_| known) else { return };
+    // What stands in damaged text may well need it.
+    let Some(written) = subject.setting(allow).filter(|_| subject.whole) else { return };
     let ast::ExprKind::Object(entries) = &written.kind else { return };
     let reach = Reach::of(subject.plan);
     for entry in entries {
