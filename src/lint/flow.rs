@@ -33,6 +33,12 @@ impl Origin<'_> {
         if self.path.is_empty() { format!("`{tool}`") } else { format!("`{}` of `{tool}`", self.path.join(".")) }
     }
 
+    /// The name by which an expression reads it; all of the expression where it is the call itself.
+    pub(super) fn read_in(&self, code: Span) -> Span {
+        let first = self.through.first().map(|(span, _)| *span);
+        first.filter(|first| code.start <= first.start && first.end <= code.end).unwrap_or(code)
+    }
+
     /// Whether both are the same part of the same answer.
     pub(super) fn is(&self, other: &Self) -> bool {
         std::ptr::eq(self.call, other.call) && self.path == other.path

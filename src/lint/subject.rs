@@ -3,7 +3,7 @@
 use super::Project;
 use crate::sema::{BlockId, Call, Node, Place, Plan, Retry, Step, StepKind, Target};
 use crate::source::{SourceFile, Span};
-use crate::syntax::ast;
+use crate::syntax::{ast, json};
 use crate::types::Signature;
 
 /// One plan.
@@ -70,6 +70,11 @@ impl<'a> Subject<'a> {
     /// Every call of a tool.
     pub(super) fn calls(&self) -> impl Iterator<Item = (&StepSite<'a>, &'a Call, &'a Signature)> {
         self.steps.iter().filter_map(|site| tool_call(site.step).map(|(call, signature)| (site, call, signature)))
+    }
+
+    /// Whether the file is in the language's own form, so that text can be added to it; one in JSON is not.
+    pub(super) fn is_text(&self) -> bool {
+        !json::is_json(self.source)
     }
 
     /// The settings of retries that steps of this plan inherit.

@@ -32,9 +32,8 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             let edit = if patterns.len() == 1 { entry_removal(written, entries, entry) } else { one_of(&spans, index) };
             let message = format!("no call of this plan needs `{}: {}`", name.text, subject.source.slice(pattern.span));
             let finding = Diagnostic::new(&codes::safety::PERMISSION_UNUSED, pattern.span, message)
-                .help("take it out: what a plan may reach and need not is only of use to a mistake")
-                .fix("take it out", edit, "");
-            found.push(finding);
+                .help("take it out: what a plan may reach and need not is only of use to a mistake");
+            found.push(if subject.is_text() { finding.fix("take it out", edit, "") } else { finding });
         }
     }
 }

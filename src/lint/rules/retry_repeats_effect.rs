@@ -19,8 +19,8 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             let finding = Diagnostic::new(&codes::failure::RETRY_REPEATS_EFFECT, subject.word(clause, &name), message)
                 .note(why)
                 .help(format!(
-                    "take `{name}` out of `on`, where it is never retried anyway; catch it with `recover {name} => …` \
-                     and look whether it happened"
+                    "take `{name}` out of `on`: it becomes `unknown_outcome` and is never retried; catch that with \
+                     `recover unknown_outcome => …` and look whether it happened"
                 ));
             found.push(finding);
         }

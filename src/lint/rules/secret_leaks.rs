@@ -92,10 +92,11 @@ fn first(path: &str) -> &str {
 
 fn finding(code: &Code, place: &str, origin: &Origin<'_>, path: &str) -> Diagnostic {
     let message = format!("a secret of `{}` goes into {place}", origin.signature.path());
-    let mut finding = Diagnostic::new(&codes::safety::SECRET_LEAKS, code.span, message)
+    let read = origin.read_in(code.span);
+    let mut finding = Diagnostic::new(&codes::safety::SECRET_LEAKS, read, message)
         .note(format!("its contract says that `{path}` is sensitive"))
         .help("pass on the fields that are needed and no secret; an argument that takes secrets is listed under `sensitive` of its tool");
-    for (span, name) in origin.through.iter().filter(|(span, _)| *span != code.span) {
+    for (span, name) in origin.through.iter().filter(|(span, _)| *span != read) {
         finding = finding.label(*span, format!("by way of `{name}`"));
     }
     finding.label(origin.call.span, "the secret comes from here")

@@ -23,7 +23,11 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
                 let span = subject.word(clause, &class);
                 let finding = Diagnostic::new(&codes::failure::UNREACHABLE_RECOVER, span, message);
                 found.push(match closest(&class, raised.clone()) {
-                    Some(near) => finding.help(format!("did you mean `{near}`?")).available(raised),
+                    Some(near) => finding.help(format!("did you mean `{near}`?")).available(raised).fix(
+                        format!("write `{near}`"),
+                        span,
+                        near,
+                    ),
                     None => finding.help("a reason that its contract does not list is `tool.failed`").available(raised),
                 });
             }

@@ -33,10 +33,11 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
 
 fn finding(path: &str, name: &str, code: &Code, origin: &Origin<'_>) -> Diagnostic {
     let message = format!("what strangers write decides the `{name}` of `{path}`, which cannot be taken back");
-    let mut finding = Diagnostic::new(&codes::safety::UNTRUSTED_TO_IRREVERSIBLE, code.span, message)
+    let read = origin.read_in(code.span);
+    let mut finding = Diagnostic::new(&codes::safety::UNTRUSTED_TO_IRREVERSIBLE, read, message)
         .note(format!("free text from {}", origin.told()))
         .help("ask somebody with `confirm`, or let only known values through: an enum in the tool's contract, `ensure x in […]` or `ensure x.matches(…)`");
-    for (span, name) in origin.through.iter().filter(|(span, _)| *span != code.span) {
+    for (span, name) in origin.through.iter().filter(|(span, _)| *span != read) {
         finding = finding.label(*span, format!("by way of `{name}`"));
     }
     finding.label(origin.call.span, "strangers write what this gives")
