@@ -85,7 +85,11 @@ fn read_apps(path: &Path, host: &dyn Host, report: &mut dyn Write) -> Result<Vec
 }
 
 fn names(apps: &[App]) -> String {
-    apps.iter().map(|app| format!("{} ({} tools)", app.name, app.tools.len())).collect::<Vec<_>>().join(", ")
+    let one = |app: &App| {
+        let count = app.tools.len();
+        format!("{} ({count} tool{})", app.name, if count == 1 { "" } else { "s" })
+    };
+    apps.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
 /// Returns when somebody wants the server to end.
@@ -105,13 +109,13 @@ mod tests {
     #[test]
     fn apps_that_can_be_used_are_used_and_the_rest_is_told() {
         let host = MemoryHost::default()
-            .with_file("apps/hr.yaml", "name: hr\n")
+            .with_file("apps/hr.yaml", "name: hr\ntools: [{ name: a, endpoint: 'http://127.0.0.1:1/' }]\n")
             .with_file("apps/planner.yaml", "app_name: planner\n")
             .with_file("empty/readme.md", "");
         let mut report = Vec::new();
         let mut read = |path: &str| read_apps(Path::new(path), &host, &mut report);
-        assert_eq!(names(&read("apps").unwrap()), "hr (0 tools)");
-        assert_eq!(names(&read("apps/hr.yaml").unwrap()), "hr (0 tools)");
+        assert_eq!(names(&read("apps").unwrap()), "hr (1 tool)");
+        assert_eq!(names(&read("apps/hr.yaml").unwrap()), "hr (1 tool)");
         assert_eq!(read("empty").unwrap_err(), "empty has no app file that can be used");
         assert!(read("nothing").unwrap_err().starts_with("the app files in nothing cannot be read"));
         let report = String::from_utf8(report).unwrap();

@@ -263,7 +263,7 @@ impl Dispatcher<'_> {
             }
             return self.step_failed(at, error);
         }
-        let wait = backoff.wait(&self.context.run_id, &error.step, leaf.attempt, error.retry_after);
+        let wait = super::failure::wait(&backoff, &self.context.run_id, &error.step, leaf.attempt, error.retry_after);
         // An answered failure ends the execution; one that never arrived, or may have, keeps its key.
         let execution = leaf.execution + u32::from(error.sent == Sent::Answered);
         self.wait(at, Leaf { execution, ..leaf }, wait, Some(&error));

@@ -6,7 +6,7 @@ use std::time::Duration;
 use indexmap::IndexMap;
 
 use crate::eval::EvalError;
-use crate::sema::Jitter;
+use crate::sema::{Backoff, Jitter};
 use crate::tools::{CallError, Sent};
 use crate::types::{Effect, ErrorClass, Transient, Validation};
 use crate::value::{Key, Value};
@@ -118,48 +118,17 @@ impl StepError {
     }
 }
 
-/// How attempts follow each other: the settings of a step over those of its plan over the defaults.
-#[derive(Clone, Debug)]
-pub(super) struct Backoff {
-    pub attempts: u32,
-    pub delay: Duration,
-    pub factor: f64,
-    pub max_delay: Duration,
-    pub jitter: Jitter,
-}
-
-impl Default for Backoff {
-    fn default() -> Self {
-        Self {
-            attempts: 3,
-            delay: Duration::from_secs(1),
-            factor: 2.0,
-            max_delay: Duration::from_secs(30),
-            jitter: Jitter::Full,
-        }
+/// The wait after attempt n: `full` draws from zero to the base, seeded, so that a replay waits the same.
+///
+/// What the server asks for is a minimum (RFC 9110, 10.2.3): it stands in the place of the base, without jitter.
+pub(super) fn wait(backoff: &Backoff, run: &str, step: &str, attempt: u32, retry_after: Option<Duration>) -> Duration {
+    if let Some(asked) = retry_after {
+        return asked;
     }
-}
-
-impl Backoff {
-    /// `base(n) = min(max_delay, delay × factor^(n−1))`, the wait after attempt n before jitter.
-    pub(super) fn base(&self, attempt: u32) -> Duration {
-        let exponent = i32::try_from(attempt.saturating_sub(1)).unwrap_or(i32::MAX);
-        let seconds = self.delay.as_secs_f64() * self.factor.powi(exponent);
-        if seconds >= self.max_delay.as_secs_f64() { self.max_delay } else { Duration::from_secs_f64(seconds) }
-    }
-
-    /// The wait after attempt n: `full` draws from zero to the base, seeded, so that a replay waits the same.
-    ///
-    /// What the server asks for is a minimum (RFC 9110, 10.2.3): it stands in the place of the base, without jitter.
-    pub(super) fn wait(&self, run: &str, step: &str, attempt: u32, retry_after: Option<Duration>) -> Duration {
-        if let Some(asked) = retry_after {
-            return asked;
-        }
-        let base = self.base(attempt);
-        match self.jitter {
-            Jitter::None => base,
-            Jitter::Full => base.mul_f64(fraction(run, step, attempt)),
-        }
+    let base = backoff.base(attempt);
+    match backoff.jitter {
+        Jitter::None => base,
+        Jitter::Full => base.mul_f64(fraction(run, step, attempt)),
     }
 }
 
@@ -194,15 +163,15 @@ mod tests {
     #[test]
     fn the_formula_is_exact_and_full_jitter_stays_below_it() {
         let backoff = Backoff { jitter: Jitter::None, ..Backoff::default() };
-        let waits = (1..=7).map(|attempt| backoff.wait("r", "s", attempt, None).as_secs()).collect::<Vec<_>>();
+        let waits = (1..=7).map(|attempt| wait(&backoff, "r", "s", attempt, None).as_secs()).collect::<Vec<_>>();
         assert_eq!(waits, [1, 2, 4, 8, 16, 30, 30]);
         let jittered = Backoff::default();
         for attempt in 1..50 {
-            let wait = jittered.wait("run", "step", attempt, None);
-            assert!(wait <= jittered.base(attempt));
-            assert_eq!(wait, jittered.wait("run", "step", attempt, None), "the same draw each time");
+            let drawn = wait(&jittered, "run", "step", attempt, None);
+            assert!(drawn <= jittered.base(attempt));
+            assert_eq!(drawn, wait(&jittered, "run", "step", attempt, None), "the same draw each time");
         }
-        assert_ne!(jittered.wait("run", "step", 1, None), jittered.wait("run", "other", 1, None));
-        assert_eq!(jittered.wait("run", "step", 1, Some(Duration::from_secs(9))), Duration::from_secs(9));
+        assert_ne!(wait(&jittered, "run", "step", 1, None), wait(&jittered, "run", "other", 1, None));
+        assert_eq!(wait(&jittered, "run", "step", 1, Some(Duration::from_secs(9))), Duration::from_secs(9));
     }
 }

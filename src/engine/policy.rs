@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use super::failure::Backoff;
-use crate::sema::{Jitter, OnFailure, Policy, Retry};
+use crate::sema::{Backoff, OnFailure, Policy, Retry};
 use crate::types::{Effect, ErrorPattern};
 
 /// Settings of the project, for what a plan leaves out.
@@ -37,7 +36,7 @@ impl Effective {
     pub(super) fn new(policy: &Policy, defaults: &Defaults) -> Self {
         let project = &defaults.policy;
         Self {
-            retry: over(&policy.retry, &project.retry),
+            retry: policy.retry.over(&project.retry),
             timeout: policy.timeout.or(project.timeout).unwrap_or(TIMEOUT),
             deadline: policy.deadline.or(project.deadline),
             concurrency: policy.concurrency.or(project.concurrency).unwrap_or(CONCURRENCY),
@@ -49,38 +48,12 @@ impl Effective {
     }
 
     /// How a call of this class is retried, and on which errors.
-    ///
-    /// What may be repeated is tried three times on `transient`; an effect only where its own step says `retry`.
     pub(super) fn backoff(&self, step: Option<&Retry>, effect: Effect) -> (Backoff, Vec<ErrorPattern>) {
-        let none = Retry::default();
-        let settings = over(step.unwrap_or(&none), &self.retry);
-        let default = Backoff::default();
-        let allowed = step.is_some() || effect.repeatable();
-        let backoff = Backoff {
-            attempts: if allowed { settings.attempts.unwrap_or(default.attempts) } else { 1 },
-            delay: settings.delay.unwrap_or(default.delay),
-            factor: settings.factor.unwrap_or(default.factor),
-            max_delay: settings.max_delay.unwrap_or(default.max_delay),
-            jitter: settings.jitter.unwrap_or(Jitter::Full),
-        };
-        (backoff, settings.on.unwrap_or_else(|| vec![ErrorPattern::Family("transient")]))
+        Backoff::of(step, &self.retry, effect)
     }
 
     /// Whether somebody wanted the run to pause when attempts are used up.
     pub(super) fn pauses_when_exhausted(&self, step: Option<&Retry>) -> bool {
         step.and_then(|retry| retry.pause_when_exhausted).or(self.retry.pause_when_exhausted).unwrap_or(false)
-    }
-}
-
-/// One set of retry settings over another.
-fn over(first: &Retry, second: &Retry) -> Retry {
-    Retry {
-        attempts: first.attempts.or(second.attempts),
-        delay: first.delay.or(second.delay),
-        factor: first.factor.or(second.factor),
-        max_delay: first.max_delay.or(second.max_delay),
-        jitter: first.jitter.or(second.jitter),
-        on: first.on.clone().or_else(|| second.on.clone()),
-        pause_when_exhausted: first.pause_when_exhausted.or(second.pause_when_exhausted),
     }
 }

@@ -1,14 +1,18 @@
 //! The least that a plan does on every way through it: what no luck with data or answers can undercut.
 
 use std::collections::HashMap;
+use std::fmt::Write as _;
 use std::sync::Arc;
+use std::time::Duration;
 
-use crate::sema::{BlockId, NodeKind, Plan, Step, StepKind, Target};
+use crate::sema::expr::Code;
+use crate::sema::{BlockId, NodeKind, Plan, Step, StepKind, Target, Wait};
 
 /// Counts that were made, by plan: plans that call each other share most of theirs.
 #[derive(Default)]
 pub(super) struct Least {
     calls: HashMap<*const Plan, u64>,
+    times: HashMap<*const Plan, Duration>,
 }
 
 impl Least {
@@ -87,4 +91,120 @@ impl Least {
     fn fewest(&mut self, plan: &Plan, bodies: impl Iterator<Item = BlockId>) -> u64 {
         bodies.map(|body| self.block_calls(plan, body)).min().unwrap_or(0)
     }
+
+    /// How long every run of a plan takes that ends well: pauses and timers, answers not counted.
+    pub(super) fn time(&mut self, plan: &Plan) -> Duration {
+        self.block_time(plan, BlockId(0))
+    }
+
+    /// How long the work of a step takes, whatever bounds it.
+    pub(super) fn work_time(&mut self, plan: &Plan, step: &Step) -> Duration {
+        match &step.kind {
+            StepKind::Call(call) => match &call.target {
+                Target::Tool(tool) if (&*tool.namespace, &*tool.name) == ("sys", "sleep") => {
+                    constant_time(call.argument("duration")).unwrap_or_default()
+                }
+                Target::Tool(_) => Duration::ZERO,
+                Target::Plan(index, _) => plan.plans.get(*index).map_or(Duration::ZERO, |plan| self.called_time(plan)),
+            },
+            StepKind::Do(body) => self.block_time(plan, *body),
+            StepKind::Each(each) => {
+                let empty = each.list.constant().and_then(|list| list.as_list()).is_none_or(<[_]>::is_empty);
+                if empty { Duration::ZERO } else { self.block_time(plan, each.body) }
+            }
+            StepKind::Repeat(repeat) => self.block_time(plan, repeat.body),
+            StepKind::Race(branches) => self.shortest(plan, branches.iter().map(|(_, body)| *body)),
+            StepKind::Match { arms, .. } => self.shortest(plan, arms.iter().map(|(_, body)| *body)),
+            StepKind::Wait(wait) => match &**wait {
+                Wait::For(time) => constant_time(Some(time)).unwrap_or_default(),
+                Wait::Until(_) | Wait::Event { .. } => Duration::ZERO,
+            },
+            StepKind::Ask(_) | StepKind::Infer(_) | StepKind::Input(_) | StepKind::Damaged => Duration::ZERO,
+        }
+    }
+
+    fn called_time(&mut self, plan: &Arc<Plan>) -> Duration {
+        if let Some(known) = self.times.get(&Arc::as_ptr(plan)) {
+            return *known;
+        }
+        let time = self.time(plan);
+        self.times.insert(Arc::as_ptr(plan), time);
+        time
+    }
+
+    /// The longest way through a block: what waits for each other, one after the other.
+    fn block_time(&mut self, plan: &Plan, block: BlockId) -> Duration {
+        let nodes = &plan.block(block).nodes;
+        let mut ends = vec![Duration::ZERO; nodes.len()];
+        let mut slots: HashMap<u32, Duration> = HashMap::new();
+        for (index, node) in nodes.iter().enumerate() {
+            if matches!(node.kind, NodeKind::Reply(_) | NodeKind::Yield(_)) && !node.guard.is_empty() {
+                break;
+            }
+            if !node.guard.is_empty() {
+                continue;
+            }
+            let mut start = Duration::ZERO;
+            for after in &node.after {
+                start = start.max(ends.get(after.node.0 as usize).copied().unwrap_or_default());
+            }
+            node.codes(&mut |code| {
+                let own = code.reads.iter().filter(|read| read.place.up == 0);
+                start = own.filter_map(|read| slots.get(&read.place.slot).copied()).fold(start, Duration::max);
+            });
+            let takes = node.step().map_or(Duration::ZERO, |step| self.step_time(plan, step));
+            let end = start.saturating_add(takes);
+            if let Some(place) = ends.get_mut(index) {
+                *place = end;
+            }
+            if let Some(slot) = node.slot {
+                slots.insert(slot, end);
+            }
+        }
+        ends.into_iter().max().unwrap_or_default()
+    }
+
+    fn step_time(&mut self, plan: &Plan, step: &Step) -> Duration {
+        let takes = self.work_time(plan, step);
+        // An arm takes over where a bound ends the work, or a failure inside of it does.
+        let bounds = [step.within(), step.timeout()];
+        match step.recover.as_slice() {
+            [] => takes,
+            _ if matches!(step.kind, StepKind::Call(_)) => {
+                bounds.into_iter().filter_map(constant_time).fold(takes, Duration::min)
+            }
+            _ => Duration::ZERO,
+        }
+    }
+
+    fn shortest(&mut self, plan: &Plan, bodies: impl Iterator<Item = BlockId>) -> Duration {
+        bodies.map(|body| self.block_time(plan, body)).min().unwrap_or_default()
+    }
+}
+
+/// A length of time that is known before the run.
+pub(super) fn constant_time(code: Option<&Code>) -> Option<Duration> {
+    let nanoseconds = code?.constant()?.as_duration()?;
+    Some(Duration::from_nanos(u64::try_from(nanoseconds.max(0)).unwrap_or(u64::MAX)))
+}
+
+/// A length of time as a plan writes it: `1h30m`, `1.5s`, `200ms`.
+pub(super) fn told(time: Duration) -> String {
+    let (hours, minutes) = (time.as_secs() / 3600, time.as_secs() / 60 % 60);
+    let rest = time.saturating_sub(Duration::from_secs(time.as_secs() / 60 * 60));
+    let mut text = String::new();
+    for (count, unit) in [(hours, "h"), (minutes, "m")].into_iter().filter(|(count, _)| *count > 0) {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{count}{unit}");
+    }
+    if rest.is_zero() && !text.is_empty() {
+        return text;
+    }
+    let (rest, unit) = if rest.as_secs() == 0 && !rest.is_zero() {
+        (rest.as_secs_f64() * 1000.0, "ms")
+    } else {
+        (rest.as_secs_f64(), "s")
+    };
+    let _ = write!(text, "{rest}{unit}");
+    text
 }

@@ -5,14 +5,17 @@
 
 mod allow;
 mod flow;
+mod gate;
 mod least;
+mod origin;
 mod reach;
 mod rules;
 mod subject;
 
+use std::collections::HashSet;
 use std::path::Path;
 
-use crate::diag::Diagnostic;
+use crate::diag::{Diagnostic, codes};
 use crate::host::Host;
 use crate::sema::{self, CheckedFile, Files, Policy, Tools};
 use crate::source::SourceFile;
@@ -68,5 +71,12 @@ fn look(source: &SourceFile, checked: &CheckedFile, project: &Project<'_>) -> Ve
             );
         }
     }
+    once_a_tool(&mut found);
     found
+}
+
+/// Leaves the first of what is said of a tool as such.
+fn once_a_tool(found: &mut Vec<Diagnostic>) {
+    let mut told = HashSet::new();
+    found.retain(|finding| finding.code != &codes::effects::EFFECT_UNKNOWN || told.insert(finding.message.clone()));
 }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use reqwest::Url;
 
-use super::subject::tool_call;
 use crate::host::Host;
 use crate::sema::expr::{Code, Node, Op, Piece};
 use crate::sema::{BlockId, Call, Plan, Step, StepKind, Target};
@@ -161,17 +160,35 @@ impl Reach {
 
     fn block(&mut self, plan: &Plan, block: BlockId, around: &Around<'_>, seen: &mut HashSet<*const Plan>) {
         for node in &plan.block(block).nodes {
-            let Some(step) = node.step() else { continue };
-            let around = Around { caught: around.caught || catches_denial(step), ..*around };
-            if let Some((call, signature)) = tool_call(step) {
-                self.call(call, signature, &around);
-            } else if let StepKind::Call(Call { target: Target::Plan(index, name), span, .. }) = &step.kind
-                && let Some(inner) = plan.plans.get(*index)
-                && seen.insert(Arc::as_ptr(inner))
-            {
-                self.plan(inner, &Around { outer: around.outer.or(Some((*span, name))), ..around }, seen);
+            let caught = around.caught || node.step().is_some_and(catches_denial);
+            let around = Around { caught, ..*around };
+            match node.step().map(|step| &step.kind) {
+                Some(StepKind::Call(call)) => self.target(plan, call, &around, seen),
+                // An agent calls what it likes of what is allowed.
+                Some(StepKind::Ask(ask)) => self.open.extend(Door::ALL.map(|door| (door, ask.span))),
+                _ => {}
+            }
+            let clauses = node.step().and_then(|step| step.clauses.as_deref());
+            let further = clauses
+                .into_iter()
+                .flat_map(|clauses| clauses.verify.iter().map(|verify| &verify.call).chain(&clauses.undo));
+            for call in further {
+                self.target(plan, call, &around, seen);
             }
             node.inner(&mut |inner| self.block(plan, inner, &around, seen));
+        }
+    }
+
+    fn target(&mut self, plan: &Plan, call: &Call, around: &Around<'_>, seen: &mut HashSet<*const Plan>) {
+        match &call.target {
+            Target::Tool(signature) => self.call(call, signature, around),
+            Target::Plan(index, name) => {
+                if let Some(inner) = plan.plans.get(*index)
+                    && seen.insert(Arc::as_ptr(inner))
+                {
+                    self.plan(inner, &Around { outer: around.outer.or(Some((call.span, name))), ..*around }, seen);
+                }
+            }
         }
     }
 

@@ -6,9 +6,9 @@ use std::rc::Rc;
 use super::Project;
 use super::flow::Flow;
 use crate::graph::{self, Graph};
-use crate::sema::{Block, Call, Node, Plan, Step, StepKind, Target};
-use crate::source::SourceFile;
-use crate::syntax::ast;
+use crate::sema::{BlockId, Call, Node, Place, Plan, Retry, Step, StepKind, Target};
+use crate::source::{SourceFile, Span};
+use crate::syntax::{ast, json};
 use crate::types::Signature;
 
 /// One plan.
@@ -22,6 +22,8 @@ pub(super) struct Subject<'a> {
     pub sound: bool,
     pub project: &'a Project<'a>,
     steps: Vec<StepSite<'a>>,
+    /// The node that owns each block, and the block it stands in; the body of the plan has none.
+    owners: Vec<Option<(BlockId, &'a Node)>>,
     graph: OnceCell<Rc<Graph>>,
     flow: OnceCell<Option<Flow<'a>>>,
 }
@@ -29,6 +31,7 @@ pub(super) struct Subject<'a> {
 /// A step and where it stands.
 #[derive(Clone, Copy)]
 pub(super) struct StepSite<'a> {
+    pub block: BlockId,
     pub node: &'a Node,
     pub step: &'a Step,
 }
@@ -42,8 +45,32 @@ impl<'a> Subject<'a> {
         sound: bool,
         project: &'a Project<'a>,
     ) -> Self {
-        let steps = plan.blocks.iter().flat_map(steps_of).collect();
-        Self { source, written, plan, whole, sound, project, steps, graph: OnceCell::new(), flow: OnceCell::new() }
+        let (mut steps, mut owners) = (Vec::new(), vec![None; plan.blocks.len()]);
+        for (block, node) in nodes(plan) {
+            node.inner(&mut |inner| {
+                if let Some(owner) = owners.get_mut(inner.0 as usize) {
+                    *owner = Some((block, node));
+                }
+            });
+            steps.extend(node.step().map(|step| StepSite { block, node, step }));
+        }
+        let (graph, flow) = (OnceCell::new(), OnceCell::new());
+        Self { source, written, plan, whole, sound, project, steps, owners, graph, flow }
+    }
+
+    /// The node that owns a block, and the block that it stands in.
+    pub(super) fn owner(&self, block: BlockId) -> Option<(BlockId, &'a Node)> {
+        self.owners.get(block.0 as usize).copied().flatten()
+    }
+
+    /// A node and those that own the blocks around it, from the inside out, each with its block.
+    pub(super) fn outwards(&self, site: &StepSite<'a>) -> impl Iterator<Item = (BlockId, &'a Node)> {
+        std::iter::successors(Some((site.block, site.node)), |(block, _)| self.owner(*block))
+    }
+
+    /// The block whose frame a place is in, seen from a block.
+    pub(super) fn frame(&self, from: BlockId, place: Place) -> Option<BlockId> {
+        (0..place.up).try_fold(from, |block, _| self.owner(block).map(|(outer, _)| outer))
     }
 
     /// What can come to pass, where the plan waits for events and is sound.
@@ -69,6 +96,23 @@ impl<'a> Subject<'a> {
     /// Every call of a tool.
     pub(super) fn calls(&self) -> impl Iterator<Item = (&StepSite<'a>, &'a Call, &'a Signature)> {
         self.steps.iter().filter_map(|site| tool_call(site.step).map(|(call, signature)| (site, call, signature)))
+    }
+
+    /// Whether the file is in the language's own form, so that text can be added to it; one in JSON is not.
+    pub(super) fn is_text(&self) -> bool {
+        !json::is_json(self.source)
+    }
+
+    /// The settings of retries that steps of this plan inherit.
+    pub(super) fn retry(&self) -> Retry {
+        self.plan.policy.retry.over(&self.project.policy.retry)
+    }
+
+    /// Where a word stands in a part of the text; the whole part where it does not.
+    pub(super) fn word(&self, within: Span, word: &str) -> Span {
+        let start = within.start as usize;
+        let found = self.source.slice(within).find(word).map(|at| Span::new(start + at, start + at + word.len()));
+        found.unwrap_or(within)
     }
 
     /// The settings of one kind at the head of the plan, as written.
@@ -101,6 +145,10 @@ pub(super) fn entry<'a>(settings: &'a ast::Expr, name: &str) -> Option<&'a ast::
     entries.iter().find(named).map(|entry| &entry.value)
 }
 
-fn steps_of(block: &Block) -> impl Iterator<Item = StepSite<'_>> {
-    block.nodes.iter().filter_map(|node| node.step().map(|step| StepSite { node, step }))
+/// Every node of a plan with the block that it stands in.
+pub(super) fn nodes(plan: &Plan) -> impl Iterator<Item = (BlockId, &Node)> {
+    plan.blocks.iter().enumerate().flat_map(|(number, block)| {
+        let id = BlockId(u32::try_from(number).unwrap_or(u32::MAX));
+        block.nodes.iter().map(move |node| (id, node))
+    })
 }

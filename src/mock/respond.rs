@@ -201,18 +201,23 @@ impl Responder {
     }
 }
 
+/// Whether a schema says in so many words that a text may be empty.
+fn admits_empty_text(schema: &Json) -> bool {
+    let choices = schema.get("enum").and_then(Json::as_array);
+    schema.get("minLength") == Some(&json!(0)) || choices.is_some_and(|choices| choices.contains(&json!("")))
+}
+
 impl MockTool {
     /// What is wrong with the arguments, as the answer that says so.
     fn refuse(&self, arguments: &Map<String, Json>) -> Option<Answer> {
-        let given = |name: &str| {
-            !matches!(arguments.get(name), None | Some(Json::Null)) && arguments.get(name) != Some(&json!(""))
+        let given = |parameter: &crate::types::Parameter| match arguments.get(&*parameter.name) {
+            None | Some(Json::Null) => false,
+            // A form that was not filled in, unless the contract speaks of empty text.
+            Some(Json::String(text)) if text.is_empty() => parameter.schema.as_deref().is_some_and(admits_empty_text),
+            Some(_) => true,
         };
-        let missing: Vec<_> = self
-            .signature
-            .parameters
-            .iter()
-            .filter(|parameter| parameter.required && !given(&parameter.name))
-            .collect();
+        let missing: Vec<_> =
+            self.signature.parameters.iter().filter(|parameter| parameter.required && !given(parameter)).collect();
         if missing.is_empty() {
             let violation = self.arguments.as_ref()?.violations(&Json::Object(arguments.clone())).into_iter().next()?;
             return Some(refusal("invalid_params", &violation.to_string()));

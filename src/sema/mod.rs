@@ -1,6 +1,7 @@
 //! Names, scopes, types and effects: from a tree to a checked plan.
 
 mod annotation;
+mod backoff;
 mod block;
 mod call;
 mod checker;
@@ -23,6 +24,7 @@ mod tools;
 mod unread;
 mod waiting;
 
+pub use backoff::Backoff;
 pub use file::{CheckedFile, Files, check_file};
 pub use plan::{
     After, Ask, Block, BlockId, Call, Clauses, Confirm, Each, Event, EventKind, Failing, GuardAtom, Infer, Input,

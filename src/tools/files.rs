@@ -191,21 +191,13 @@ fn signature(name: &str, description: &str, effect: Effect, parameters: &[&str],
         schema: None,
     };
     Signature {
-        namespace: "fs".into(),
-        name: name.into(),
         description: Some(description.into()),
         parameters: parameters.iter().map(parameter).collect(),
-        extra_arguments: false,
         returns,
         effect,
         effect_declared: true,
         raises: vec!["failed".into()],
-        key_argument: None,
-        // Two paths may name one file, and a folder changes with what is in it, so all files are one state.
-        resource: None,
-        stateless: false,
-        input_schema: None,
-        output_schema: None,
-        gives_back: None,
+        // Two paths may name one file, and a folder changes with what is in it, so all files are one state: no `resource`.
+        ..Signature::unknown("fs".into(), name.into())
     }
 }

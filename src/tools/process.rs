@@ -41,8 +41,6 @@ pub fn process_signature() -> Signature {
     let field = |name: &str, ty: Type| Field { name: name.into(), ty, required: true };
     let returns = vec![field("code", Type::Int), field("stdout", Type::String), field("stderr", Type::String)];
     Signature {
-        namespace: "proc".into(),
-        name: "run".into(),
         description: Some("Runs an allowed program, without a shell, and gives its exit code and output.".into()),
         parameters: vec![
             parameter("argv", Type::String.list(), true, "The program and its arguments, one an element."),
@@ -50,17 +48,11 @@ pub fn process_signature() -> Signature {
             parameter("env", Type::String.map(), false, "Variables that it gets beside the allowed ones."),
             parameter("cwd", Type::String, false, "The folder to run in, inside of the project."),
         ],
-        extra_arguments: false,
         returns: Type::object(returns, Rest::Closed),
         effect: Effect::Effect,
         effect_declared: true,
         raises: vec!["failed".into()],
-        key_argument: None,
-        resource: None,
-        stateless: false,
-        input_schema: None,
-        output_schema: None,
-        gives_back: None,
+        ..Signature::unknown("proc".into(), "run".into())
     }
 }
 

@@ -131,21 +131,13 @@ fn length(nanoseconds: i128) -> Duration {
 
 fn signature(name: &str, description: &str, effect: Effect, parameters: Vec<Parameter>, returns: Type) -> Signature {
     Signature {
-        namespace: "sys".into(),
-        name: name.into(),
         description: Some(description.into()),
         parameters,
-        extra_arguments: false,
         returns,
         effect,
         effect_declared: true,
-        raises: Vec::new(),
-        key_argument: None,
-        resource: None,
         stateless: true,
-        input_schema: None,
-        output_schema: None,
-        gives_back: None,
+        ..Signature::unknown("sys".into(), name.into())
     }
 }
 

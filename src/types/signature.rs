@@ -6,6 +6,7 @@ use super::{Effect, Type};
 
 /// What is known of one tool before any call.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an independent fact of the contract")]
 pub struct Signature {
     /// The namespace in the catalog, such as `hr`.
     pub namespace: Arc<str>,
@@ -24,6 +25,20 @@ pub struct Signature {
     pub effect_declared: bool,
     /// The names N of the errors `tool.N` that it may raise.
     pub raises: Vec<Arc<str>>,
+    /// The part of `raises` after which an effect may have happened all the same.
+    pub may_have_happened: Vec<Arc<str>>,
+    /// What must not be shown: paths into arguments, such as `password`, and into the result, such as `result.token`.
+    pub sensitive: Vec<Arc<str>>,
+    /// Arguments that say whom or what a call reaches: recipient, amount, path.
+    pub target: Vec<Arc<str>>,
+    /// Arguments that a shell or a database reads as code.
+    pub command: Vec<Arc<str>>,
+    /// Whether the tool gives texts that strangers wrote.
+    pub open_world: bool,
+    /// The dotted name of the tool that takes a call of this one back.
+    pub inverse: Option<Arc<str>>,
+    /// What its contract says to whoever still calls it, where it should not be called any more.
+    pub deprecated: Option<Arc<str>>,
     /// The argument that takes the idempotency key.
     pub key_argument: Option<Arc<str>>,
     /// A template over the arguments that names the state the call touches, such as `{repo}`.
@@ -63,6 +78,13 @@ impl Signature {
             effect: Effect::default(),
             effect_declared: false,
             raises: Vec::new(),
+            may_have_happened: Vec::new(),
+            sensitive: Vec::new(),
+            target: Vec::new(),
+            command: Vec::new(),
+            open_world: false,
+            inverse: None,
+            deprecated: None,
             key_argument: None,
             resource: None,
             stateless: false,

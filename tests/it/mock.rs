@@ -27,30 +27,20 @@ fn tool(app: &str, name: &str, required: &[&str], mock: Option<Json>, returns: O
     let properties: serde_json::Map<String, Json> =
         required.iter().map(|name| ((*name).to_owned(), json!({"type": "string", "maxLength": 20}))).collect();
     let signature = Signature {
-        namespace: app.into(),
-        name: name.into(),
-        description: None,
         parameters: required.iter().map(parameter).collect(),
-        extra_arguments: false,
         returns: returns.map_or(Type::Any, from_schema),
         effect: Effect::Effect,
         effect_declared: true,
         raises: vec!["failed".into()],
-        key_argument: None,
-        resource: None,
-        stateless: false,
-        gives_back: None,
         input_schema: Some(Arc::new(json!({"type": "object", "properties": properties, "required": required}))),
         output_schema: returns.cloned().map(Arc::new),
+        ..Signature::unknown(app.into(), name.into())
     };
     AppTool {
         signature: Arc::new(signature),
         endpoint: "http://127.0.0.1:8009/tool".into(),
         errors: Vec::new(),
         key: None,
-        sensitive: Vec::new(),
-        target: Vec::new(),
-        command: Vec::new(),
         mock,
     }
 }

@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::path::Path;
 
-use planrun::diag::Diagnostic;
-use planrun::sema::{self, Files, Tools};
+use planrun::diag::{Diagnostic, Severity};
+use planrun::host::MemoryHost;
+use planrun::lint;
+use planrun::sema::{Files, Policy, Tools};
 use planrun::source::SourceFile;
 use serde_json::Value;
 
@@ -81,12 +84,13 @@ fn every_plan_passes() {
     let mut faults = Vec::new();
     for plan in &plans {
         let (text, _) = plan.text();
-        let errors: Vec<_> = check(&text).into_iter().filter(Diagnostic::is_error).collect();
-        if let Some(error) = errors.first() {
-            faults.push(format!("{}: {}: {}\n{text}", plan.id, error.code.name, error.message));
+        let found = check(&text).into_iter().find(|found| found.severity < Severity::Note);
+        if let Some(found) = found {
+            faults.push(format!("{}: {}: {}\n{text}", plan.id, found.code.name, found.message));
         }
     }
-    println!("nestools: {} of {} pass", plans.len() - faults.len(), plans.len());
+    // `secret-literal` is told of none: no argument of these tools is marked as sensitive, and no text has the shape of a key.
+    println!("nestools: {} of {} pass without an error or a warning", plans.len() - faults.len(), plans.len());
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
@@ -135,7 +139,9 @@ fn fault(mutant: &Mutant) -> Option<String> {
 }
 
 fn check(text: &str) -> Vec<Diagnostic> {
-    sema::check_file(&SourceFile::new("plan.plan", text), &Tools::default(), &NoFiles).diagnostics
+    let (policy, host) = (Policy::default(), MemoryHost::new(1));
+    let project = lint::Project { policy: &policy, allow: None, root: Path::new("/"), host: &host };
+    lint::check_file(&SourceFile::new("plan.plan", text), &Tools::default(), &NoFiles, &project).diagnostics
 }
 
 struct NoFiles;

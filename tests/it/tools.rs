@@ -256,21 +256,13 @@ fn app(address: &str) -> App {
         schema: None,
     };
     let signature = Signature {
-        namespace: "hr".into(),
-        name: "create".into(),
-        description: None,
         parameters: vec![parameter("id", true), parameter("note", false)],
-        extra_arguments: false,
         returns: Type::Any,
         effect: Effect::Effect,
         effect_declared: true,
         raises: vec!["failed".into(), "busy".into()],
         key_argument: Some("request_key".into()),
-        resource: None,
-        stateless: false,
-        input_schema: None,
-        output_schema: None,
-        gives_back: None,
+        ..Signature::unknown("hr".into(), "create".into())
     };
     let reason = |reason: &str, class: &str, may_have_happened| Reason {
         reason: reason.into(),
@@ -282,9 +274,6 @@ fn app(address: &str) -> App {
         endpoint: format!("http://{address}/tool").into(),
         errors: vec![reason("busy", "tool.busy", false), reason("lost", "transient.unavailable", true)],
         key: Some(KeyPolicy { ttl: Duration::from_mins(1), per: KeyScope::Execution }),
-        sensitive: Vec::new(),
-        target: Vec::new(),
-        command: Vec::new(),
         mock: None,
     };
     App { name: "hr".into(), display_name: None, system_context: None, file: "apps/hr.yaml".into(), tools: vec![tool] }

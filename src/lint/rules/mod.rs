@@ -3,7 +3,11 @@
 mod budget_impossible;
 mod busy_loop;
 mod complementary_guards;
+mod deadline_impossible;
+mod deprecated_tool;
+mod effect_unknown;
 mod insecure_url;
+mod irreversible_unconfirmed;
 mod never_fires;
 mod never_set;
 mod parallel_set;
@@ -12,12 +16,25 @@ mod permission_missing;
 mod permission_unused;
 mod recover_swallows;
 mod redundant_after;
+mod retry_never_matches;
+mod retry_repeats_effect;
+mod secret_leaks;
+mod secret_literal;
+mod shell_string;
 mod too_wide;
+mod unbounded_cost;
+mod undo_missing;
+mod undo_never_runs;
 mod undo_of_read;
+mod unreachable_recover;
+mod untrusted_to_irreversible;
+mod useless_retry;
+mod verify_cannot_resolve;
 mod wait_forever;
+mod within_impossible;
 
 use super::subject::{self, Subject};
-use crate::diag::codes::{effects, failure, order, safety};
+use crate::diag::codes::{contracts, effects, failure, order, safety};
 use crate::diag::{Code, Diagnostic};
 
 /// One rule: the codes that it reports, and how it looks.
@@ -40,10 +57,27 @@ pub(super) const RULES: &[Rule] = &[
     Rule { codes: &[&order::NEVER_SET], look: never_set::look },
     Rule { codes: &[&order::BUSY_LOOP], look: busy_loop::look },
     Rule { codes: &[&order::WAIT_FOREVER], look: wait_forever::look },
+    Rule { codes: &[&failure::USELESS_RETRY], look: useless_retry::look },
+    Rule { codes: &[&failure::RETRY_REPEATS_EFFECT], look: retry_repeats_effect::look },
+    Rule { codes: &[&failure::RETRY_NEVER_MATCHES], look: retry_never_matches::look },
+    Rule { codes: &[&failure::WITHIN_IMPOSSIBLE], look: within_impossible::look },
+    Rule { codes: &[&failure::DEADLINE_IMPOSSIBLE], look: deadline_impossible::look },
+    Rule { codes: &[&failure::UNREACHABLE_RECOVER], look: unreachable_recover::look },
     Rule { codes: &[&failure::RECOVER_SWALLOWS], look: recover_swallows::look },
+    Rule { codes: &[&failure::UNDO_NEVER_RUNS], look: undo_never_runs::look },
+    Rule { codes: &[&effects::VERIFY_CANNOT_RESOLVE], look: verify_cannot_resolve::look },
+    Rule { codes: &[&effects::IRREVERSIBLE_UNCONFIRMED], look: irreversible_unconfirmed::look },
     Rule { codes: &[&effects::UNDO_OF_READ], look: undo_of_read::look },
+    Rule { codes: &[&effects::UNDO_MISSING], look: undo_missing::look },
+    Rule { codes: &[&effects::EFFECT_UNKNOWN], look: effect_unknown::look },
+    Rule { codes: &[&safety::SECRET_LITERAL], look: secret_literal::look },
+    Rule { codes: &[&safety::SECRET_LEAKS], look: secret_leaks::look },
+    Rule { codes: &[&safety::UNTRUSTED_TO_IRREVERSIBLE], look: untrusted_to_irreversible::look },
+    Rule { codes: &[&safety::SHELL_STRING], look: shell_string::look },
     Rule { codes: &[&safety::PERMISSION_MISSING, &safety::PATH_ESCAPES], look: permission_missing::look },
     Rule { codes: &[&safety::PERMISSION_UNUSED], look: permission_unused::look },
     Rule { codes: &[&safety::INSECURE_URL], look: insecure_url::look },
     Rule { codes: &[&safety::BUDGET_IMPOSSIBLE], look: budget_impossible::look },
+    Rule { codes: &[&safety::UNBOUNDED_COST], look: unbounded_cost::look },
+    Rule { codes: &[&contracts::DEPRECATED_TOOL], look: deprecated_tool::look },
 ];

@@ -109,6 +109,9 @@ fn quoted(pattern: &str) -> String {
 
 /// The edit that adds a pattern to what the plan allows.
 fn addition(subject: &Subject<'_>, door: Door, pattern: &str) -> Option<Edit> {
+    if !subject.is_text() {
+        return None;
+    }
     let Some(written) = subject.setting(allow) else {
         let at = subject.written.body.span.start as usize + 1;
         let text = format!("\n    allow {{ {}: [{pattern}] }}", door.name());

@@ -9,9 +9,8 @@ use crate::syntax::ast;
 use crate::tools::Permissions;
 
 pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
-    // What stands in damaged text, or runs in a way that the plan does not show yet, may well need it.
-    let known = subject.whole && subject.plan.not_yet.is_empty();
-    let Some(written) = subject.setting(allow).filter(|_| known) else { return };
+    // What stands in damaged text may well need it.
+    let Some(written) = subject.setting(allow).filter(|_| subject.whole) else { return };
     let ast::ExprKind::Object(entries) = &written.kind else { return };
     let reach = Reach::of(subject.plan);
     for entry in entries {
@@ -33,9 +32,8 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             let edit = if patterns.len() == 1 { entry_removal(written, entries, entry) } else { one_of(&spans, index) };
             let message = format!("no call of this plan needs `{}: {}`", name.text, subject.source.slice(pattern.span));
             let finding = Diagnostic::new(&codes::safety::PERMISSION_UNUSED, pattern.span, message)
-                .help("take it out: what a plan may reach and need not is only of use to a mistake")
-                .fix("take it out", edit, "");
-            found.push(finding);
+                .help("take it out: what a plan may reach and need not is only of use to a mistake");
+            found.push(if subject.is_text() { finding.fix("take it out", edit, "") } else { finding });
         }
     }
 }

@@ -8,7 +8,7 @@ use super::section::Section;
 use super::tool::{self, Shared};
 use super::yaml::{self, Content};
 use super::{App, AppTool, variables};
-use crate::diag::codes::contracts::APP_INVALID;
+use crate::diag::codes::contracts::{AMBIGUOUS_TOOL, APP_INVALID};
 use crate::diag::{Diagnostic, Severity, closest};
 use crate::host::Host;
 use crate::source::{MAX_FILE_BYTES, SourceFile, Span};
@@ -146,10 +146,14 @@ fn read_named(section: &Section, name: Arc<str>, found: &mut Vec<Diagnostic>) ->
         if tools.iter().any(|earlier| earlier.signature.name == tool.signature.name) {
             let span = node.get("name").map_or(node.span, |name| name.span);
             let message = format!("the tool {} is there twice", tool.signature.path());
-            found.push(Diagnostic::new(&APP_INVALID, span, message).help("only the first is used; rename the other"));
+            found
+                .push(Diagnostic::new(&AMBIGUOUS_TOOL, span, message).help("only the first is used; rename the other"));
             continue;
         }
         tools.push(tool);
+    }
+    for tool in &tools {
+        no_inverse(section, tool, &tools, found);
     }
     let (display_name, system_context) = (section.text("display_name", found), section.text("system_context", found));
     App {
@@ -161,6 +165,28 @@ fn read_named(section: &Section, name: Arc<str>, found: &mut Vec<Diagnostic>) ->
     }
 }
 
+/// Reports an `inverse` that names no tool of this file, where it speaks of this file.
+fn no_inverse(section: &Section, tool: &AppTool, tools: &[AppTool], found: &mut Vec<Diagnostic>) {
+    let (own, inverse) = (&tool.signature.namespace, tool.signature.inverse.as_deref());
+    let name = inverse.and_then(|inverse| inverse.strip_prefix(&**own)?.strip_prefix('.'));
+    let Some(name) = name else { return };
+    let names = || tools.iter().map(|tool| &*tool.signature.name);
+    if names().any(|known| known == name) {
+        return;
+    }
+    let nodes = section.get("tools").and_then(yaml::Node::items).unwrap_or_default();
+    let node = nodes
+        .iter()
+        .find(|node| node.get("name").and_then(yaml::Node::scalar).as_deref() == Some(&*tool.signature.name));
+    let span = node.and_then(|node| node.get("inverse")).map_or(section.span(), |node| node.span);
+    let message = format!("the inverse of {} is `{name}`, and there is no such tool here", tool.signature.path());
+    let finding = Diagnostic::new(&APP_INVALID, span, message).available(names());
+    found.push(match closest(name, names()) {
+        Some(near) => finding.help(format!("did you mean `{near}`?")).fix(format!("write `{near}`"), span, near),
+        None => finding.help("name a tool of this file, or one of another as `namespace.name`"),
+    });
+}
+
 /// A file that is not used at all. Plans that need it say so themselves, so this is no more than a warning.
 fn left_out(span: Span, message: String) -> Diagnostic {
     let mut finding = Diagnostic::new(&APP_INVALID, span, message).note("this file is left out");
@@ -170,7 +196,7 @@ fn left_out(span: Span, message: String) -> Diagnostic {
 
 fn taken(app: &App, first: &Path) -> Diagnostic {
     let message = format!("the app {} is in {} already", app.name, first.display());
-    Diagnostic::new(&APP_INVALID, Span::at(0), message)
+    Diagnostic::new(&AMBIGUOUS_TOOL, Span::at(0), message)
         .note("this file is left out")
         .help("give one of them another name")
 }
@@ -205,6 +231,9 @@ tools:
     resource: "{id}"
     target: [name]
     sensitive: result.emp_id
+    inverse: query
+    open_world: true
+    deprecated: use people.create
     mock: { emp_id: "{args.id}" }
   - name: query
     endpoint: http://127.0.0.1:8009/tool
@@ -235,7 +264,13 @@ tools:
         assert_eq!(signature.parameters[2].ty.to_string(), r#""L1" | "L2""#);
         assert_eq!(signature.returns.to_string(), "{ emp_id: string }");
         assert_eq!(signature.raises, ["failed".into(), "taken".into(), "locked".into()]);
-        assert!(signature.stateless && !signature.extra_arguments);
+        assert!(signature.stateless && !signature.extra_arguments && signature.open_world);
+        assert!(signature.may_have_happened.is_empty());
+        assert_eq!((&*signature.sensitive, &*signature.target), (&["result.emp_id".into()][..], &["name".into()][..]));
+        assert_eq!(
+            (signature.inverse.as_deref(), signature.deprecated.as_deref()),
+            (Some("hr.query"), Some("use people.create"))
+        );
         assert_eq!(tool.errors[1].class, ErrorClass::Tool("taken".into()));
         assert!(tool.errors[0].may_have_happened && !tool.errors[1].may_have_happened);
         assert_eq!(tool.key.unwrap().ttl.as_secs(), 48 * 3600);
@@ -315,7 +350,7 @@ tools:
         insta::assert_snapshot!(found.join("\n"), @r###"
         "tols" warning: the app has no key `tols` (the keys are name, display_name, system_context, stateless, tools)
         "nam" error: a tool of a lacks the key `name` (`nam` means nothing here; was `name` meant?)
-        "efect" warning: the tool a.t has no key `efect` (the keys are name, description, endpoint, parameters, returns, effect, errors, key, resource, sensitive, target, command, mock)
+        "efect" warning: the tool a.t has no key `efect` (the keys are name, description, endpoint, parameters, returns, effect, errors, key, resource, sensitive, target, command, open_world, inverse, deprecated, mock)
         "127.0.0.1:80/tool" error: the endpoint `127.0.0.1:80/tool` is no web address: relative URL without a base (write the whole address, such as `http://127.0.0.1:8009/tool`)
         "type" error: `parameters` is no valid JSON Schema: the schema at /type is wrong: "objekt" is no type; the types are array, boolean, integer, null, number, object and string ()
         "yes" error: `returns` must be a JSON Schema, and is text ()

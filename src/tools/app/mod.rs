@@ -1,6 +1,7 @@
 //! App files: systems with tools of their own, called over HTTP.
 
 mod load;
+mod safety;
 pub(crate) mod section;
 mod tool;
 mod transport;
@@ -39,12 +40,6 @@ pub struct AppTool {
     pub errors: Vec<Reason>,
     /// How long the system remembers idempotency keys, where the app file says that it does.
     pub key: Option<KeyPolicy>,
-    /// Paths into arguments and results that must not be shown.
-    pub sensitive: Vec<Arc<str>>,
-    /// Arguments that say whom or what an effect reaches: recipient, amount, path.
-    pub target: Vec<Arc<str>>,
-    /// Arguments that a shell or a database reads as code.
-    pub command: Vec<Arc<str>>,
     /// How `planrun mock` answers, as written; nothing for answers made up from the result's schema.
     pub mock: Option<serde_json::Value>,
 }

@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 
 use super::section::Section;
 use super::yaml::Node;
-use super::{AppTool, KeyPolicy, KeyScope, Reason};
+use super::{AppTool, KeyPolicy, KeyScope, Reason, safety};
 use crate::diag::codes::contracts::APP_INVALID;
 use crate::diag::{Diagnostic, Severity, closest};
 use crate::source::Span;
@@ -16,7 +16,7 @@ use crate::types::{
 };
 use crate::value::parse_duration;
 
-const KEYS: [&str; 13] = [
+const KEYS: [&str; 16] = [
     "name",
     "description",
     "endpoint",
@@ -29,6 +29,9 @@ const KEYS: [&str; 13] = [
     "sensitive",
     "target",
     "command",
+    "open_world",
+    "inverse",
+    "deprecated",
     "mock",
 ];
 /// How long a system remembers keys where its app file does not say.
@@ -68,6 +71,13 @@ pub(super) fn read(node: &Node, shared: &Shared, found: &mut Vec<Diagnostic>) ->
         effect: effect.unwrap_or(if key.is_some() { Effect::Idempotent } else { Effect::default() }),
         effect_declared: effect.is_some() || key.is_some(),
         raises: raises(&errors),
+        may_have_happened: may_have_happened(&errors),
+        sensitive: safety::sensitive(&section, arguments.schema.as_deref(), output_schema.as_deref(), found),
+        target: known.named(&section, "target", found),
+        command: known.named(&section, "command", found),
+        open_world: section.flag("open_world", found),
+        inverse: safety::inverse(&section, shared.namespace, found),
+        deprecated: safety::deprecated(&section, found),
         key_argument,
         resource: resource(&section, &known, found),
         stateless: shared.stateless,
@@ -77,11 +87,9 @@ pub(super) fn read(node: &Node, shared: &Shared, found: &mut Vec<Diagnostic>) ->
         name,
         parameters: Vec::new(),
     };
-    let (target, command) = (known.named(&section, "target", found), known.named(&section, "command", found));
-    let sensitive = section.texts("sensitive", found).into_iter().map(|(path, _)| path.into()).collect();
     let mock = section.get("mock").map(Node::to_json);
     let signature = Arc::new(Signature { parameters, ..signature });
-    Some(AppTool { signature, endpoint, errors, key, sensitive, target, command, mock })
+    Some(AppTool { signature, endpoint, errors, key, mock })
 }
 
 /// The address that calls go to. A tool without a usable one is checked against all the same, and fails when called.
@@ -211,6 +219,15 @@ fn raises(errors: &[Reason]) -> Vec<Arc<str>> {
         }
     }
     names
+}
+
+/// The names of errors that always leave open whether the effect happened.
+fn may_have_happened(errors: &[Reason]) -> Vec<Arc<str>> {
+    let names = raises(errors).into_iter().filter(|name| {
+        let mut own = errors.iter().filter(|error| error.class == ErrorClass::Tool(name.clone())).peekable();
+        own.peek().is_some() && own.all(|error| error.may_have_happened)
+    });
+    names.collect()
 }
 
 /// What `key` says, and the argument that takes the key.

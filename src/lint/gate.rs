@@ -1,0 +1,50 @@
+//! Whether somebody has agreed before a call is sent.
+
+use super::subject::{StepSite, Subject};
+use crate::sema::expr::Code;
+use crate::sema::{BlockId, NodeKind, StepKind};
+
+/// How many names a decision is followed through.
+const FARTHEST: usize = 8;
+
+/// Whether people decide about a step: a `confirm` on it or around it, or a condition that asks what they have answered.
+pub(super) fn is_gated(subject: &Subject<'_>, site: &StepSite<'_>) -> bool {
+    subject.outwards(site).any(|(block, node)| {
+        let confirmed =
+            node.step().and_then(|step| step.clauses.as_deref()).is_some_and(|clauses| clauses.confirm.is_some());
+        confirmed || conditions(subject, block, node).any(|code| asks_people(subject, block, code, FARTHEST))
+    })
+}
+
+/// Every condition that is decided before a node runs: its own guard, and the promises and early ends of its block.
+pub(super) fn conditions<'a>(
+    subject: &Subject<'a>,
+    block: BlockId,
+    node: &'a crate::sema::Node,
+) -> impl Iterator<Item = &'a Code> {
+    let content = subject.plan.block(block);
+    let above = content.nodes.iter().take_while(move |other| !std::ptr::eq(*other, node));
+    let deciding = above.filter(|other| other.decides()).flat_map(move |other| {
+        let promise = if let NodeKind::Ensure { condition, .. } = &other.kind { Some(condition) } else { None };
+        promise.into_iter().chain(guards(content, other))
+    });
+    guards(content, node).chain(deciding)
+}
+
+fn guards<'a>(content: &'a crate::sema::Block, node: &'a crate::sema::Node) -> impl Iterator<Item = &'a Code> {
+    node.guard.iter().filter_map(|atom| {
+        if let NodeKind::Condition(code) = &content.node(atom.condition).kind { Some(code) } else { None }
+    })
+}
+
+fn asks_people(subject: &Subject<'_>, block: BlockId, code: &Code, farther: usize) -> bool {
+    code.reads.iter().any(|read| {
+        let Some(frame) = subject.frame(block, read.place) else { return false };
+        let made = subject.plan.block(frame).nodes.iter().find(|node| node.slot == Some(read.place.slot));
+        match made.map(|node| &node.kind) {
+            Some(NodeKind::Step(step)) => matches!(step.kind, StepKind::Input(_)),
+            Some(NodeKind::Let(code)) => farther > 0 && asks_people(subject, frame, code, farther - 1),
+            _ => false,
+        }
+    })
+}

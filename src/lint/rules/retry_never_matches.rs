@@ -1,0 +1,55 @@
+//! `retry-never-matches`: `on` names an error that the call never fails with.
+
+use super::Subject;
+use super::subject::tool_call;
+use crate::diag::{Diagnostic, closest, codes};
+use crate::types::{Denied, Effect, ErrorClass, ErrorPattern, Signature, Validation};
+
+pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    for site in subject.steps() {
+        let (Some(retry), Some((call, signature))) = (site.step.retry(), tool_call(site.step)) else { continue };
+        for pattern in retry.on.iter().flatten() {
+            let (Some(name), Some(clause)) =
+                (never(pattern, signature, call.effect), site.step.clause_spans("retry").next())
+            else {
+                continue;
+            };
+            let raised = signature.raises.iter().map(|name| format!("tool.{name}")).collect::<Vec<_>>();
+            let raised = raised.iter().map(String::as_str);
+            let message =
+                format!("no attempt of `{}` fails with `{name}`, so it is never retried on that", signature.path());
+            let finding = Diagnostic::new(&codes::failure::RETRY_NEVER_MATCHES, subject.word(clause, &name), message);
+            found.push(match closest(&name, raised.clone()) {
+                Some(near) => finding.help(format!("did you mean `{near}`?")).available([near]),
+                None => finding
+                    .help("take it out of `on`; attempts fail with `transient`, `auth` or an error of the tool's contract")
+                    .available(raised),
+            });
+        }
+    }
+}
+
+/// The error that a pattern names, where no attempt ends with it.
+fn never(pattern: &ErrorPattern, signature: &Signature, effect: Effect) -> Option<String> {
+    match pattern {
+        ErrorPattern::Family("budget") => Some("budget".to_owned()),
+        ErrorPattern::Family(_) => None,
+        ErrorPattern::Class(class) => is_never(class, signature, effect).then(|| class.to_string()),
+    }
+}
+
+fn is_never(class: &ErrorClass, signature: &Signature, effect: Effect) -> bool {
+    match class {
+        // The list of a contract is complete: a reason that is not in it is `tool.failed`. An empty one says nothing.
+        ErrorClass::Tool(name) => !signature.raises.is_empty() && !signature.raises.contains(name),
+        // Told where the promise, the poll or the expression is, not by an attempt.
+        ErrorClass::Validation(kind) => {
+            matches!(kind, Validation::Ensure | Validation::Until | Validation::Verify | Validation::Expression)
+        }
+        ErrorClass::Denied(kind) => matches!(kind, Denied::Human | Denied::Expired),
+        ErrorClass::Budget(_) | ErrorClass::Cancelled => true,
+        // Of what may be repeated the outcome never matters; of an effect another rule speaks.
+        ErrorClass::UnknownOutcome => effect.repeatable(),
+        ErrorClass::Transient(_) | ErrorClass::Auth(_) | ErrorClass::Internal => false,
+    }
+}

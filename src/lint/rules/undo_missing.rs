@@ -1,0 +1,37 @@
+//! `undo-missing`: other steps of the plan are taken back, this one is not, and its contract says how.
+
+use super::Subject;
+use crate::diag::{Diagnostic, codes};
+use crate::sema::{Node, NodeKind};
+use crate::types::Effect;
+
+pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    if !subject.steps().any(|site| has_undo(site.node)) {
+        return;
+    }
+    for (site, call, signature) in subject.calls() {
+        let Some(inverse) = signature.inverse.as_deref().filter(|_| call.effect >= Effect::Idempotent) else {
+            continue;
+        };
+        let covered = subject.outwards(site).any(|(_, node)| has_undo(node));
+        let can_fail_later = subject.outwards(site).any(|(block, node)| {
+            let below = subject.plan.block(block).nodes.iter().skip_while(|other| !std::ptr::eq(*other, node)).skip(1);
+            below
+                .into_iter()
+                .any(|node| matches!(node.kind, NodeKind::Step(_) | NodeKind::Ensure { .. } | NodeKind::Fail(_)))
+        });
+        if covered || !can_fail_later {
+            continue;
+        }
+        let message =
+            format!("when a later step fails, `{}` stays done while other steps are taken back", signature.path());
+        let finding = Diagnostic::new(&codes::effects::UNDO_MISSING, call.span, message)
+            .help(format!("its contract names what takes it back: add `undo {inverse}(…)`"))
+            .available([inverse]);
+        found.push(finding);
+    }
+}
+
+fn has_undo(node: &Node) -> bool {
+    node.step().and_then(|step| step.clauses.as_deref()).is_some_and(|clauses| clauses.undo.is_some())
+}
