@@ -45,6 +45,7 @@ impl<'a> Printer<'a> {
         for clause in clauses {
             let mut gap = self.comments.gap(Some(behind), clause.span.start, false);
             let trailing = gap.trailing.take();
+            gap.above.iter_mut().for_each(|(_, blank)| *blank = false);
             match placed.last_mut() {
                 // Behind the last clause a `///` would document what follows the step.
                 Some(_) if trailing.is_some_and(|text| text.starts_with("///")) => {

@@ -51,7 +51,8 @@ impl<'a> Comments<'a> {
     /// Takes the `//!` comments of the range, in order.
     pub fn take_file_docs(&mut self, start: u32) -> Vec<&'a str> {
         let found: Vec<usize> = self.untaken(start, u32::MAX).collect();
-        let found: Vec<usize> = found.into_iter().filter(|index| self.kind(*index) == Some(CommentKind::File)).collect();
+        let found: Vec<usize> =
+            found.into_iter().filter(|index| self.kind(*index) == Some(CommentKind::File)).collect();
         found.into_iter().filter_map(|index| Some(self.take_one(index)?.1)).collect()
     }
 
@@ -76,12 +77,13 @@ impl<'a> Comments<'a> {
         gap
     }
 
-    /// Takes the comment that stands on the line of `end`, with no more between them than the rest of that line.
+    /// Takes the comment that stands on the line of `end`, or on that of a comma or parenthesis behind it.
     pub fn trailing(&mut self, end: u32, next: u32, statements: bool) -> Option<&'a str> {
         let index = self.first(end, next)?;
         let comment = self.list.get(index)?;
         let between = self.text.get(end as usize..comment.span.start as usize)?;
-        if between.contains('\n') || (statements && comment.kind == CommentKind::Doc) {
+        let spaces = between.rsplit(|c: char| !c.is_whitespace()).next().unwrap_or(between);
+        if spaces.contains('\n') || (statements && comment.kind == CommentKind::Doc) {
             return None;
         }
         self.take_one(index).map(|(_, text)| text)
@@ -138,6 +140,8 @@ impl<'a> Comments<'a> {
     fn blank_above(&self, at: u32) -> bool {
         let before = self.text.get(..at as usize).unwrap_or("");
         let spaces = before.len() - before.trim_end().len();
-        before.get(before.len() - spaces..).is_some_and(|spaces| spaces.bytes().filter(|byte| *byte == b'\n').count() > 1)
+        before
+            .get(before.len() - spaces..)
+            .is_some_and(|spaces| spaces.bytes().filter(|byte| *byte == b'\n').count() > 1)
     }
 }

@@ -54,6 +54,8 @@ pub(super) struct Slot<'a> {
     pub comments: Vec<(&'a str, bool)>,
     /// Whether a blank line stands below them.
     pub blank: bool,
+    /// How many lines document the statement, where this is the slot inside one.
+    pub doc_lines: Option<usize>,
 }
 
 /// The width of a text in columns.

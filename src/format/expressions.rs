@@ -112,20 +112,17 @@ impl<'a> Printer<'a> {
             ExprKind::Unary { operators, operand } => self.unary(operators, operand),
             ExprKind::Chain { first, rest } => {
                 let level = rest.first().map_or(Level::Postfix, |link| operator_level(link.operator));
-                let compared = rest.first().is_some_and(|link| matches!(link.operator, BinaryOp::Equal | BinaryOp::NotEqual));
+                // Chains keep the parentheses around chains of the same operators, and `??` gets some for the reader.
+                let within = if level == Level::Comparison { Level::Add } else { level.tighter() };
+                let compared =
+                    rest.first().is_some_and(|link| matches!(link.operator, BinaryOp::Equal | BinaryOp::NotEqual));
                 let reply = compared && matches!(&first.kind, ExprKind::Name(name) if &**name == "reply");
-                let first = if reply { Operand::Reply(first.span) } else { Operand::Expr(first, level) };
-                self.chain(std::iter::once(("", first)).chain(rest.iter().map(|link| {
-                    (operator_text(link.operator), Operand::Expr(&link.operand, level.tighter()))
-                })));
+                let first = if reply { Operand::Reply(first.span) } else { Operand::Expr(first, within) };
+                self.chain(std::iter::once(("", first)).chain(
+                    rest.iter().map(|link| (operator_text(link.operator), Operand::Expr(&link.operand, within))),
+                ));
             }
-            ExprKind::Coalesce(operands) => {
-                self.chain(operands.iter().enumerate().map(|(index, operand)| {
-                    let last = index + 1 == operands.len();
-                    let level = if last { Level::Coalesce } else { Level::Add };
-                    (if index == 0 { "" } else { "??" }, Operand::Expr(operand, level))
-                }));
-            }
+            ExprKind::Coalesce(operands) => self.coalesce(operands),
             ExprKind::Conditional { arms, otherwise } => {
                 let arms = arms.iter().enumerate().flat_map(|(index, (condition, value))| {
                     let word = if index == 0 { "" } else { ":" };
@@ -152,6 +149,14 @@ impl<'a> Printer<'a> {
             }
             ExprKind::Error => {}
         }
+    }
+
+    fn coalesce(&mut self, operands: &'a [Expr]) {
+        self.chain(operands.iter().enumerate().map(|(index, operand)| {
+            let last = index + 1 == operands.len();
+            let level = if last { Level::Coalesce } else { Level::Add };
+            (if index == 0 { "" } else { "??" }, Operand::Expr(operand, level))
+        }));
     }
 
     /// Operands with what joins them, each on a line of its own where they do not stand on one.
@@ -231,7 +236,12 @@ impl<'a> Printer<'a> {
     /// Whether the only element of a list needs no lines of its own, since its brackets can do for both.
     fn hugs(&self, expr: &Expr, region: Span) -> bool {
         let bracketed = match &expr.kind {
-            ExprKind::List(elements) => !elements.is_empty(),
+            // One that does so itself would make a staircase of brackets.
+            ExprKind::List(elements) => match elements.as_slice() {
+                [] => false,
+                [only] => !matches!(only.kind, ExprKind::List(_) | ExprKind::Object(_)),
+                [_, ..] => true,
+            },
             ExprKind::Object(entries) => !entries.is_empty(),
             ExprKind::Literal(_) | ExprKind::Template(_) => closes_itself(self, expr),
             ExprKind::Name(_)

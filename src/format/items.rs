@@ -4,6 +4,7 @@ use super::comments::Gap;
 use super::document::Break;
 use super::parts::{Part, present};
 use super::printer::{Brackets, Printer};
+use super::statements::lines_of;
 use crate::source::Span;
 use crate::syntax::ast::{Expr, File, Item, ItemKind, Parameter, Plan, Tool, TypeItem, Use, UseNamespace};
 use crate::syntax::precedence::Level;
@@ -39,13 +40,12 @@ impl<'a> Printer<'a> {
             self.trailing(trailing);
             self.line(Break::Hard);
         }
-        match behind {
-            Some(behind) => self.remaining(behind, end, false),
-            None => {
-                let gap = self.comments.gap(None, end, true);
-                let gap = self.header(gap, first);
-                self.above(Gap { blank: false, ..gap });
-            }
+        if let Some(behind) = behind {
+            self.remaining(behind, end, false);
+        } else {
+            let gap = self.comments.gap(None, end, true);
+            let gap = self.header(gap, first);
+            self.above(Gap { blank: false, ..gap });
         }
         self.finish()
     }
@@ -81,6 +81,7 @@ impl<'a> Printer<'a> {
         if self.text.is_none() {
             self.doc("/// ", item.doc.as_deref());
         }
+        self.doc_lines = Some(lines_of(item.doc.as_deref()));
         match &item.kind {
             ItemKind::Use(used) => self.used(used),
             ItemKind::Type(item) => self.type_item(item),
@@ -123,43 +124,41 @@ impl<'a> Printer<'a> {
         self.name(&tool.namespace);
         self.word(".");
         self.name(&tool.name);
-        self.parameters(tool.name.span, &tool.parameters, tool.returns.span.start, Self::argument);
-        self.word(" -> ");
-        self.ty(&tool.returns);
         let fails = Some(&*tool.fails).filter(|names| !names.is_empty());
         let parts = present([
             tool.effect.as_ref().map(|name| Part::Classes("", std::slice::from_ref(name))),
             fails.map(|names| Part::Classes("fails ", names)),
             tool.key.as_ref().map(|name| Part::Name("key ", name)),
         ]);
-        self.grouped(|this| this.parts(tool.returns.span.end, &parts));
+        self.grouped(|this| {
+            this.parameters(tool.name.span, &tool.parameters, tool.returns.span.start, Self::argument);
+            this.word(" -> ");
+            this.ty(&tool.returns);
+            this.grouped(|this| this.parts(tool.returns.span.end, &parts));
+        });
     }
 
     fn plan(&mut self, plan: &'a Plan) {
         self.keyword("plan");
         self.name(&plan.name);
         let next = plan.returns.as_ref().map_or(plan.body.span.start, |ty| ty.span.start);
-        self.parameters(plan.name.span, &plan.parameters, next, Self::parameter);
-        if let Some(ty) = &plan.returns {
-            self.word(" -> ");
-            self.ty(ty);
-        }
+        self.grouped(|this| {
+            this.parameters(plan.name.span, &plan.parameters, next, Self::parameter);
+            if let Some(ty) = &plan.returns {
+                this.word(" -> ");
+                this.ty(ty);
+            }
+        });
         self.word(" ");
         self.block(&plan.body);
     }
 
-    fn parameters(
-        &mut self,
-        name: Span,
-        parameters: &'a [Parameter],
-        next: u32,
-        print: fn(&mut Self, &'a Parameter),
-    ) {
+    fn parameters(&mut self, name: Span, parameters: &'a [Parameter], next: u32, print: fn(&mut Self, &'a Parameter)) {
         let start = self.comments.seek(name.end, b'(');
         let behind = parameters.last().map_or(start, |parameter| parameter.span.end);
         let end = self.comments.seek(behind, b')').min(next) + 1;
         let region = Span { start, end };
-        self.list(Brackets::PARENTHESES, region, parameters, |parameter| parameter.span, print);
+        self.list(Brackets::PARAMETERS, region, parameters, |parameter| parameter.span, print);
     }
 
     /// A parameter of a plan, which is a variable there.

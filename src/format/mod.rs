@@ -19,11 +19,17 @@ use crate::source::SourceFile;
 use crate::syntax::{self, ast};
 use printer::Printer;
 
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
 /// The canonical text of a plan file. It means the same, has every comment once, and is its own canonical text.
 ///
 /// # Errors
 /// The findings of a text that cannot be read as a plan file.
 pub fn format(source: &SourceFile) -> Result<String, Vec<Diagnostic>> {
+    if let Some(text) = source.text().strip_prefix(BYTE_ORDER_MARK) {
+        // The places of findings are those of the text with the mark.
+        return format(&SourceFile::new(source.name(), text)).map_err(|_| syntax::parse(source).diagnostics);
+    }
     let parsed = syntax::parse(source);
     if parsed.diagnostics.iter().any(hides_text) {
         return Err(parsed.diagnostics);
@@ -41,7 +47,7 @@ pub fn print(file: &ast::File) -> Option<String> {
 
 /// Whether the finding is of a text that the tree does not show whole; the others are about what the plan means.
 fn hides_text(finding: &Diagnostic) -> bool {
-    let whole = [&codes::EMPTY_PLAN, &codes::MISPLACED_STATEMENT, &codes::DUPLICATE_FIELD];
+    let whole = [&codes::EMPTY_PLAN, &codes::DUPLICATE_FIELD];
     finding.is_error() && !whole.iter().any(|code| code.name == finding.code.name)
 }
 

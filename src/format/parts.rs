@@ -61,7 +61,7 @@ fn whole(names: &[Name]) -> Option<Span> {
 }
 
 /// The parts that are there.
-pub(super) fn present<'a, const N: usize>(parts: [Option<Part<'a>>; N]) -> Vec<Part<'a>> {
+pub(super) fn present<const N: usize>(parts: [Option<Part<'_>>; N]) -> Vec<Part<'_>> {
     parts.into_iter().flatten().collect()
 }
 

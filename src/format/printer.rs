@@ -17,6 +17,8 @@ pub(super) struct Printer<'a> {
     slots: Vec<Slot<'a>>,
     /// The slot behind the first word of the statement that is about to be printed.
     first_word: Option<usize>,
+    /// How many lines document that statement.
+    pub doc_lines: Option<usize>,
     /// Comments that go to the top of the next block.
     pub moved: Vec<&'a str>,
 }
@@ -30,14 +32,17 @@ pub(super) struct Brackets {
     inner: Break,
     /// Whether commas stand between the elements, which are statements where none do.
     commas: bool,
+    /// Whether it is for the group around it to decide if the elements stand on one line.
+    joined: bool,
 }
 
 impl Brackets {
-    pub const PARENTHESES: Self = Self { open: "(", close: ")", inner: Break::Soft, commas: true };
-    pub const LIST: Self = Self { open: "[", close: "]", inner: Break::Soft, commas: true };
-    pub const OBJECT: Self = Self { open: "{", close: "}", inner: Break::Space, commas: true };
-    pub const ARMS: Self = Self { open: "{", close: "}", inner: Break::Hard, commas: true };
-    pub const BLOCK: Self = Self { open: "{", close: "}", inner: Break::Hard, commas: false };
+    pub const PARENTHESES: Self = Self { open: "(", close: ")", inner: Break::Soft, commas: true, joined: false };
+    pub const PARAMETERS: Self = Self { joined: true, ..Self::PARENTHESES };
+    pub const LIST: Self = Self { open: "[", close: "]", inner: Break::Soft, commas: true, joined: false };
+    pub const OBJECT: Self = Self { open: "{", close: "}", inner: Break::Space, commas: true, joined: false };
+    pub const ARMS: Self = Self { open: "{", close: "}", inner: Break::Hard, commas: true, joined: false };
+    pub const BLOCK: Self = Self { open: "{", close: "}", inner: Break::Hard, commas: false, joined: false };
 }
 
 impl<'a> Printer<'a> {
@@ -47,7 +52,15 @@ impl<'a> Printer<'a> {
 
     pub fn without_text() -> Self {
         let comments = Comments::new("", &[]);
-        Self { text: None, comments, ops: Vec::new(), slots: Vec::new(), first_word: None, moved: Vec::new() }
+        Self {
+            text: None,
+            comments,
+            ops: Vec::new(),
+            slots: Vec::new(),
+            first_word: None,
+            doc_lines: None,
+            moved: Vec::new(),
+        }
     }
 
     /// The text of everything that was printed.
@@ -75,7 +88,12 @@ impl<'a> Printer<'a> {
     pub fn keyword(&mut self, word: &'static str) {
         self.word(word);
         match self.first_word.take() {
-            Some(slot) => self.ops.push(Op::Inside(slot)),
+            Some(index) => {
+                self.ops.push(Op::Inside(index));
+                if let Some(slot) = self.slots.get_mut(index) {
+                    slot.doc_lines = self.doc_lines.take();
+                }
+            }
             None => self.word(" "),
         }
     }
@@ -165,16 +183,24 @@ impl<'a> Printer<'a> {
                 Op::Break(Break::Soft | Break::Hard | Break::Always) | Op::IfBroken(_) => {
                     *op = Op::Text("".into(), 0);
                 }
-                Op::Text(..) | Op::Lines(_) | Op::Begin(_) | Op::End | Op::Indent | Op::Dedent => {}
-                Op::Above(_) | Op::Inside(_) | Op::Trailing(_) => {}
+                Op::Text(..)
+                | Op::Lines(_)
+                | Op::Begin(_)
+                | Op::End
+                | Op::Indent
+                | Op::Dedent
+                | Op::Above(_)
+                | Op::Inside(_)
+                | Op::Trailing(_) => {}
             }
         }
     }
 
     /// The comments of a gap above what comes next; gives the slot, for what is found inside of that later.
-    pub fn above(&mut self, gap: Gap<'a>) -> usize {
+    pub fn above(&mut self, mut gap: Gap<'a>) -> usize {
+        gap.above.splice(0..0, gap.trailing.map(|comment| (comment, false)));
         let blank = gap.blank && !gap.documented;
-        let slot = self.slot(Slot { comments: gap.above, blank });
+        let slot = self.slot(Slot { comments: gap.above, blank, doc_lines: None });
         self.ops.push(Op::Above(slot));
         slot
     }
@@ -194,10 +220,26 @@ impl<'a> Printer<'a> {
     fn hoist_statement(&mut self, slot: usize, inside: usize, start: u32, end: u32) {
         let found = self.comments.take(start, end);
         let (docs, others): (Vec<_>, Vec<_>) = found.into_iter().partition(|(kind, _)| *kind == CommentKind::Doc);
+        let doc_lines = self.slots.get(inside).and_then(|slot| slot.doc_lines);
+        let strays = doc_lines.map_or_else(Vec::new, |lines| self.stray_docs(slot, lines));
         self.put_above(slot, others.into_iter().map(|(_, text)| text), true);
         if let Some(slot) = self.slots.get_mut(inside) {
-            slot.comments = docs.into_iter().map(|(_, text)| (text, false)).collect();
+            slot.comments = strays.into_iter().chain(docs.into_iter().map(|(_, text)| (text, false))).collect();
         }
+    }
+
+    /// Removes each `///` above a statement that does not document it, since a `//!` stood between them.
+    fn stray_docs(&mut self, slot: usize, doc_lines: usize) -> Vec<(&'a str, bool)> {
+        let Some(slot) = self.slots.get_mut(slot) else { return Vec::new() };
+        let docs = slot.comments.iter().rev().take_while(|(text, _)| is_doc(text)).count();
+        let first = slot.comments.len() - docs;
+        let mut strays: Vec<_> = slot.comments.drain(first..first + docs.saturating_sub(doc_lines)).collect();
+        let blank = strays.first_mut().is_some_and(|(_, blank)| std::mem::take(blank));
+        match slot.comments.get_mut(first) {
+            Some((_, below)) => *below |= blank,
+            None => slot.blank |= blank,
+        }
+        strays
     }
 
     fn put_above(&mut self, slot: usize, comments: impl Iterator<Item = &'a str>, documents: bool) {
@@ -229,7 +271,9 @@ impl<'a> Printer<'a> {
             self.word(brackets.close);
             return;
         }
-        self.begin();
+        if !brackets.joined {
+            self.begin();
+        }
         self.ops.push(Op::Indent);
         let mut behind = (region.start + 1).min(inside.1);
         let mut next = items.first().map_or(inside.1, |item| span(item).start);
@@ -268,7 +312,9 @@ impl<'a> Printer<'a> {
         self.ops.push(Op::Dedent);
         self.line(brackets.inner);
         self.word(brackets.close);
-        self.end();
+        if !brackets.joined {
+            self.end();
+        }
     }
 
     /// The comments behind the last element of a list or file.
@@ -281,9 +327,6 @@ impl<'a> Printer<'a> {
             unblank(&mut gap);
         }
         self.line(Break::Hard);
-        if let Some(comment) = gap.trailing.take() {
-            gap.above.insert(0, (comment, false));
-        }
         self.above(Gap { blank: false, ..gap });
     }
 

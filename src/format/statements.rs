@@ -15,6 +15,7 @@ impl<'a> Printer<'a> {
         if self.text.is_none() {
             self.doc("/// ", statement.doc.as_deref());
         }
+        self.doc_lines = Some(lines_of(statement.doc.as_deref()));
         match &statement.kind {
             StatementKind::Policy(settings) => {
                 self.keyword("policy");
@@ -40,18 +41,9 @@ impl<'a> Printer<'a> {
                 self.task(name, title, statuses, context.as_ref(), *external);
             }
             StatementKind::Set { task, status, context, when, after } => {
-                self.keyword("set");
-                self.variable(&task.text);
-                self.word(" ");
-                self.name(status);
-                if let Some(context) = context {
-                    self.word(" ");
-                    self.value(context);
-                }
-                let behind = context.as_ref().map_or(status.span.end, |context| context.span.end);
                 let when = when.as_ref().map(|when| Part::Expr("when ", when));
                 let parts = present([when, after.as_ref().map(Part::After)]);
-                self.grouped(|this| this.parts(behind, &parts));
+                self.set(task, status, context.as_ref(), &parts);
             }
             StatementKind::Listener { name, on, payload, binding, when, max, body } => {
                 let parts = present([
@@ -60,16 +52,7 @@ impl<'a> Printer<'a> {
                     when.as_ref().map(|when| Part::Expr("when ", when)),
                     max.as_ref().map(|max| Part::Expr("max ", max)),
                 ]);
-                self.keyword("listener");
-                self.head(
-                    |this| {
-                        this.variable(&name.text);
-                        this.word(" on ");
-                        this.value(on);
-                    },
-                    on.span.end,
-                    &parts,
-                );
+                self.listener(name, on, &parts);
                 self.block(body);
             }
             StatementKind::Ensure { condition, message } => {
@@ -82,6 +65,32 @@ impl<'a> Printer<'a> {
             StatementKind::Next(guarded) => self.guarded("next", guarded),
             StatementKind::Error => {}
         }
+    }
+
+    fn set(&mut self, task: &'a Name, status: &'a Name, context: Option<&'a Expr>, parts: &[Part<'a>]) {
+        self.keyword("set");
+        self.variable(&task.text);
+        self.word(" ");
+        self.name(status);
+        if let Some(context) = context {
+            self.word(" ");
+            self.value(context);
+        }
+        let behind = context.map_or(status.span.end, |context| context.span.end);
+        self.grouped(|this| this.parts(behind, parts));
+    }
+
+    fn listener(&mut self, name: &'a Name, on: &'a Expr, parts: &[Part<'a>]) {
+        self.keyword("listener");
+        self.head(
+            |this| {
+                this.variable(&name.text);
+                this.word(" on ");
+                this.value(on);
+            },
+            on.span.end,
+            parts,
+        );
     }
 
     /// What stands before a block: on one line, else with its parts and the brace on lines of their own.
@@ -104,9 +113,13 @@ impl<'a> Printer<'a> {
     fn fail(&mut self, class: &'a Name, message: Option<&'a Expr>, when: Option<&'a Expr>) {
         self.keyword("fail");
         self.word(&*class.text);
-        let when = when.map(|when| Part::Expr("when ", when));
-        let parts = present([message.map(|message| Part::Expr("", message)), when]);
-        self.grouped(|this| this.parts(class.span.end, &parts));
+        if let Some(message) = message {
+            self.word(" ");
+            self.value(message);
+        }
+        let behind = message.map_or(class.span.end, |message| message.span.end);
+        let parts = present([when.map(|when| Part::Expr("when ", when))]);
+        self.grouped(|this| this.parts(behind, &parts));
     }
 
     fn if_statement(&mut self, arms: &'a [(Expr, Block)], otherwise: Option<&'a Block>) {
@@ -162,4 +175,9 @@ impl<'a> Printer<'a> {
             self.word(" external");
         }
     }
+}
+
+/// How many lines a documentation has.
+pub(super) fn lines_of(doc: Option<&str>) -> usize {
+    doc.map_or(0, |doc| doc.split('\n').count())
 }

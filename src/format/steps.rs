@@ -70,16 +70,7 @@ impl<'a> Printer<'a> {
             }
             StepBody::Repeat { state, initial, max, body } => {
                 let parts = present([max.as_ref().map(|max| Part::Expr("max ", max))]);
-                self.head(
-                    |this| {
-                        this.word("repeat ");
-                        this.variable(&state.text);
-                        this.word(" = ");
-                        this.value(initial);
-                    },
-                    initial.span.end,
-                    &parts,
-                );
+                self.repeat(state, initial, &parts);
                 self.block(body);
                 body.span.end
             }
@@ -110,6 +101,19 @@ impl<'a> Printer<'a> {
         );
     }
 
+    fn repeat(&mut self, state: &'a Name, initial: &'a Expr, parts: &[Part<'a>]) {
+        self.head(
+            |this| {
+                this.word("repeat ");
+                this.variable(&state.text);
+                this.word(" = ");
+                this.value(initial);
+            },
+            initial.span.end,
+            parts,
+        );
+    }
+
     fn race(&mut self, arms: &'a [(Name, ArmBody)], from: u32) -> u32 {
         self.word("race ");
         let span = |(name, body): &(Name, ArmBody)| Span { start: name.span.start, end: arm_end(body) };
@@ -132,11 +136,17 @@ impl<'a> Printer<'a> {
             &[],
         );
         let region = self.braces(subject.span.end, arms.last().map(|arm| arm.span.end));
-        self.list(Brackets::ARMS, region, arms, |arm| arm.span, |this, arm| {
-            this.pattern(&arm.pattern);
-            this.word(" => ");
-            this.arm_body(&arm.body);
-        });
+        self.list(
+            Brackets::ARMS,
+            region,
+            arms,
+            |arm| arm.span,
+            |this, arm| {
+                this.pattern(&arm.pattern);
+                this.word(" => ");
+                this.arm_body(&arm.body);
+            },
+        );
         region.end
     }
 
@@ -160,8 +170,10 @@ impl<'a> Printer<'a> {
     pub fn failure(&mut self, class: &'a Name, message: Option<&'a Expr>) {
         self.word("fail ");
         self.word(&*class.text);
-        let parts = present([message.map(|message| Part::Expr("", message))]);
-        self.grouped(|this| this.parts(class.span.end, &parts));
+        if let Some(message) = message {
+            self.word(" ");
+            self.value(message);
+        }
     }
 
     fn input(

@@ -107,11 +107,12 @@ impl<'a> Printer<'a> {
             self.block_text(written, parts, span);
         } else if written.starts_with('"') && !written.starts_with(BLOCK) {
             for piece in self.pieces(parts, span.start + 1, span) {
-                self.piece(piece);
+                self.piece(&piece);
             }
         } else if written.contains('\n') {
             self.comments.take(span.start, span.end);
-            let written = if written.contains("\r\n") { Cow::Owned(written.replace("\r\n", "\n")) } else { written.into() };
+            let written =
+                if written.contains("\r\n") { Cow::Owned(written.replace("\r\n", "\n")) } else { written.into() };
             self.lines(written);
         } else {
             self.comments.take(span.start, span.end);
@@ -135,10 +136,10 @@ impl<'a> Printer<'a> {
         pieces
     }
 
-    fn piece(&mut self, piece: Piece<'a>) {
+    fn piece(&mut self, piece: &Piece<'a>) {
         match piece {
-            Piece::Raw(text) => self.word(text),
-            Piece::Value(value, place) => self.interpolated(value, place),
+            Piece::Raw(text) => self.word(*text),
+            Piece::Value(value, place) => self.interpolated(value, *place),
         }
     }
 
@@ -167,7 +168,7 @@ impl<'a> Printer<'a> {
         self.indented(|this| {
             for (index, piece) in pieces.into_iter().enumerate() {
                 let Piece::Raw(raw) = piece else {
-                    this.piece(piece);
+                    this.piece(&piece);
                     continue;
                 };
                 let raw = if index == 0 { raw.strip_prefix(BLOCK).unwrap_or(raw) } else { raw };
@@ -274,6 +275,7 @@ fn one_kind_of_quotes(written: &str) -> Cow<'_, str> {
 /// Whether the text has several lines and a block can show them with nothing but its indentation changed.
 fn stands_as_block(text: &str) -> bool {
     let lines = || text.split('\n').filter(|line| !line.is_empty());
-    let sound = |line: &str| !line.trim().is_empty() && !line.ends_with([' ', '\t']) && !line.contains(char::is_control);
+    let sound =
+        |line: &str| !line.trim().is_empty() && !line.ends_with([' ', '\t']) && !line.contains(char::is_control);
     text.contains('\n') && lines().all(sound) && lines().any(|line| !line.starts_with([' ', '\t']))
 }

@@ -12,9 +12,12 @@ impl<'a> Printer<'a> {
             TypeExprKind::Name(name) => self.variable(name),
             TypeExprKind::Literal(literal) => self.literal(literal, ty.span),
             TypeExprKind::Union(members) => {
-                self.chain(members.iter().enumerate().map(|(index, ty)| {
-                    (if index == 0 { "" } else { "| " }, Operand::Type(ty))
-                }));
+                self.chain(
+                    members
+                        .iter()
+                        .enumerate()
+                        .map(|(index, ty)| (if index == 0 { "" } else { "| " }, Operand::Type(ty))),
+                );
             }
             TypeExprKind::Suffixed { base, suffixes } => {
                 self.inner_type(base);
@@ -81,9 +84,12 @@ impl<'a> Printer<'a> {
             PatternKind::Any => self.word("_"),
             PatternKind::Literal(literal) => self.literal(literal, pattern.span),
             PatternKind::Or(alternatives) => {
-                self.chain(alternatives.iter().enumerate().map(|(index, pattern)| {
-                    (if index == 0 { "" } else { "| " }, Operand::Pattern(pattern))
-                }));
+                self.chain(
+                    alternatives
+                        .iter()
+                        .enumerate()
+                        .map(|(index, pattern)| (if index == 0 { "" } else { "| " }, Operand::Pattern(pattern))),
+                );
             }
             PatternKind::Object(fields) => {
                 self.list(Brackets::OBJECT, pattern.span, fields, field_span, |this, (name, pattern)| {

@@ -7,6 +7,7 @@ mod cel;
 mod check;
 mod expr;
 mod fixes;
+mod format;
 #[path = "../generate/mod.rs"]
 mod generate;
 mod generated;
