@@ -6,6 +6,7 @@ pub mod eval;
 mod exit;
 pub mod explain;
 pub mod export;
+pub mod fmt;
 pub mod graph;
 pub mod mock;
 mod page;
@@ -67,6 +68,7 @@ pub enum Command {
     Eval(arguments::EvalArguments),
     Explain(explain::Arguments),
     Export(export::Arguments),
+    Fmt(fmt::Arguments),
     Graph(graph::Arguments),
     Mock(arguments::MockArguments),
     Run(arguments::RunArguments),
@@ -98,6 +100,7 @@ fn dispatch(line: &CommandLine, terminal: Terminal) -> Result<Exit, Failure> {
         Command::Eval(arguments) => eval::command(arguments, terminal),
         Command::Explain(arguments) => explain::run(arguments, terminal),
         Command::Export(arguments) => export::run(arguments, terminal),
+        Command::Fmt(arguments) => fmt::run(arguments, terminal),
         Command::Graph(arguments) => graph::run(arguments, line.global.project.as_deref(), terminal),
         Command::Mock(arguments) => mock::command(arguments),
         Command::Run(arguments) => run::run(arguments, line.global.project.as_deref(), terminal),

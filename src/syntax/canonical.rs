@@ -3,10 +3,11 @@
 use std::fmt::Write as _;
 
 use super::ast::{
-    Argument, BinaryOp, ChainLink, Entry, EntryKey, Expr, ExprKind, Link, LinkKind, Literal, MatchArm, Pattern,
-    PatternKind, TemplatePart, UnaryOp,
+    Argument, ChainLink, Entry, EntryKey, Expr, ExprKind, Link, LinkKind, MatchArm, Pattern, PatternKind, TemplatePart,
+    UnaryOp,
 };
-use super::lower::{is_reserved, spelled_duration};
+use super::precedence::{Level, is_negative, level, operator_level, operator_text};
+use super::spelling::{write_escaped, write_literal, write_text, write_variable, write_word};
 use crate::source::Span;
 
 /// The expression on one line, without spans, comments and needless parentheses; it reads back as the same expression.
@@ -31,105 +32,6 @@ pub fn canonical_name(name: &str) -> String {
     let mut text = String::new();
     write_word(&mut text, name);
     text
-}
-
-/// How tightly an expression binds.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Level {
-    Conditional,
-    Or,
-    And,
-    Comparison,
-    Coalesce,
-    Add,
-    Multiply,
-    Unary,
-    Is,
-    Postfix,
-    /// Nothing binds so tightly.
-    Parenthesised,
-}
-
-impl Level {
-    fn tighter(self) -> Self {
-        match self {
-            Self::Conditional => Self::Or,
-            Self::Or => Self::And,
-            Self::And => Self::Comparison,
-            Self::Comparison => Self::Coalesce,
-            Self::Coalesce => Self::Add,
-            Self::Add => Self::Multiply,
-            Self::Multiply => Self::Unary,
-            Self::Unary => Self::Is,
-            Self::Is | Self::Postfix | Self::Parenthesised => Self::Postfix,
-        }
-    }
-}
-
-fn level(expr: &Expr) -> Level {
-    match &expr.kind {
-        ExprKind::Conditional { .. } => Level::Conditional,
-        ExprKind::Chain { rest, .. } => rest.first().map_or(Level::Postfix, |link| operator_level(link.operator)),
-        ExprKind::Coalesce(_) => Level::Coalesce,
-        ExprKind::Unary { .. } => Level::Unary,
-        ExprKind::Literal(literal) if is_negative(literal) => Level::Unary,
-        ExprKind::Is { .. } => Level::Is,
-        ExprKind::Literal(_)
-        | ExprKind::Template(_)
-        | ExprKind::Name(_)
-        | ExprKind::Call { .. }
-        | ExprKind::Path { .. }
-        | ExprKind::List(_)
-        | ExprKind::Object(_)
-        | ExprKind::Match { .. }
-        | ExprKind::Signal(_)
-        | ExprKind::Error => Level::Postfix,
-    }
-}
-
-fn is_negative(literal: &Literal) -> bool {
-    match literal {
-        Literal::Int(value) => *value < 0,
-        Literal::Double(value) => value.is_sign_negative(),
-        Literal::Duration(nanoseconds) => *nanoseconds < 0,
-        Literal::Null | Literal::Bool(_) | Literal::Uint(_) | Literal::String(_) | Literal::Bytes(_) => false,
-    }
-}
-
-fn operator_level(operator: BinaryOp) -> Level {
-    match operator {
-        BinaryOp::Or => Level::Or,
-        BinaryOp::And => Level::And,
-        BinaryOp::Equal
-        | BinaryOp::NotEqual
-        | BinaryOp::Less
-        | BinaryOp::LessEqual
-        | BinaryOp::Greater
-        | BinaryOp::GreaterEqual
-        | BinaryOp::In => Level::Comparison,
-        BinaryOp::Add | BinaryOp::Subtract => Level::Add,
-        BinaryOp::Multiply | BinaryOp::Divide | BinaryOp::Remainder => Level::Multiply,
-    }
-}
-
-/// The operator as it is written.
-fn operator_text(operator: BinaryOp) -> &'static str {
-    match operator {
-        BinaryOp::Or => "||",
-        BinaryOp::And => "&&",
-        BinaryOp::Equal => "==",
-        BinaryOp::NotEqual => "!=",
-        BinaryOp::Less => "<",
-        BinaryOp::LessEqual => "<=",
-        BinaryOp::Greater => ">",
-        BinaryOp::GreaterEqual => ">=",
-        BinaryOp::In => "in",
-        BinaryOp::Add => "+",
-        BinaryOp::Subtract => "-",
-        BinaryOp::Multiply => "*",
-        BinaryOp::Divide => "/",
-        BinaryOp::Remainder => "%",
-    }
 }
 
 /// Writes the expression where something that binds at least as tightly as `wanted` is needed.
@@ -321,28 +223,6 @@ fn write_pattern(out: &mut String, pattern: &Pattern) {
     }
 }
 
-pub(super) fn write_literal(out: &mut String, literal: &Literal) {
-    let _ = match literal {
-        Literal::Null => write!(out, "null"),
-        Literal::Bool(value) => write!(out, "{value}"),
-        Literal::Int(value) => write!(out, "{value}"),
-        Literal::Uint(value) => write!(out, "{value}u"),
-        Literal::Double(value) => write!(out, "{value:?}"),
-        Literal::Duration(nanoseconds) => write!(out, "{}", spelled_duration(*nanoseconds)),
-        Literal::String(text) => {
-            write_text(out, text);
-            Ok(())
-        }
-        Literal::Bytes(bytes) => {
-            out.push_str("b\"");
-            bytes.iter().for_each(|byte| {
-                let _ = write!(out, "\\x{byte:02x}");
-            });
-            write!(out, "\"")
-        }
-    };
-}
-
 fn write_template(out: &mut String, parts: &[TemplatePart]) {
     out.push('"');
     for part in parts {
@@ -356,49 +236,6 @@ fn write_template(out: &mut String, parts: &[TemplatePart]) {
         }
     }
     out.push('"');
-}
-
-fn write_text(out: &mut String, text: &str) {
-    out.push('"');
-    write_escaped(out, text);
-    out.push('"');
-}
-
-fn write_escaped(out: &mut String, text: &str) {
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '$' => out.push_str("\\$"),
-            c if c.is_control() => {
-                let _ = write!(out, "\\U{:08x}", c as u32);
-            }
-            c => out.push(c),
-        }
-    }
-}
-
-/// A name that is read: reserved words need back quotes.
-pub(super) fn write_variable(out: &mut String, name: &str) {
-    if is_reserved(name) || matches!(name, "match" | "signal") {
-        let _ = write!(out, "`{name}`");
-    } else {
-        write_word(out, name);
-    }
-}
-
-/// A field, argument or state: any word may stand bare.
-pub(super) fn write_word(out: &mut String, name: &str) {
-    let mut characters = name.chars();
-    let starts = characters.next().is_some_and(|c| c == '_' || unicode_ident::is_xid_start(c));
-    if starts && characters.all(unicode_ident::is_xid_continue) {
-        out.push_str(name);
-    } else {
-        let _ = write!(out, "`{name}`");
-    }
 }
 
 pub(super) fn separated<T>(out: &mut String, items: &[T], mut write: impl FnMut(&mut String, &T)) {

@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use super::ast::{FieldType, TypeExpr, TypeExprKind, TypeSuffix};
-use super::canonical::{separated, write_literal, write_variable, write_word};
+use super::canonical::separated;
+use super::spelling::{write_literal, write_variable, write_word};
 
 /// The type on one line; it reads back as the same type.
 #[must_use]

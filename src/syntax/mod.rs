@@ -10,7 +10,9 @@ pub mod json;
 mod lower;
 mod part;
 mod place;
+pub mod precedence;
 mod scan;
+pub mod spelling;
 mod stack;
 
 use pest::Parser as _;
@@ -27,6 +29,7 @@ pub use canonical_type::canonical_type;
 pub use decode::decode;
 pub use lower::is_reserved;
 pub use scan::{MAX_BLOCKS, MAX_EXPRESSION_DEPTH};
+pub use stack::with_room;
 
 /// A file's tree with what its text made to report.
 #[derive(Debug)]
@@ -99,7 +102,9 @@ fn too_large(source: &SourceFile) -> Option<Diagnostic> {
     })
 }
 
-fn no_room(source: &SourceFile) -> Diagnostic {
+/// The finding where the system refuses the room that the nesting of a text needs.
+#[must_use]
+pub fn no_room(source: &SourceFile) -> Diagnostic {
     let span = Span::new(0, source.text().chars().next().map_or(0, char::len_utf8));
     Diagnostic::new(&codes::TOO_DEEP, span, "the system has no memory left to read so deeply nested a text")
         .help("nest less deeply, or free memory")

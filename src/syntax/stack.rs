@@ -6,7 +6,8 @@ const SHALLOW: usize = 24;
 const ROOM: usize = 256 * 1024 * 1024;
 
 /// Runs `work` here, or, for a deeply nested text, on a thread with a large stack. `None` where the system refuses one.
-pub(super) fn with_room<T: Send>(depth: usize, work: impl FnOnce() -> T + Send) -> Option<T> {
+#[must_use]
+pub fn with_room<T: Send>(depth: usize, work: impl FnOnce() -> T + Send) -> Option<T> {
     if depth <= SHALLOW {
         return Some(work());
     }

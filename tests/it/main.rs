@@ -11,6 +11,7 @@ mod check;
 mod expr;
 mod fixes;
 mod flow;
+mod format;
 #[path = "../generate/mod.rs"]
 mod generate;
 mod generated;

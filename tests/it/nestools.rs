@@ -127,6 +127,11 @@ fn every_mutation_is_told_once_with_its_code_on_its_line() {
     assert!(faults.is_empty(), "{} faults\n{}", faults.len(), shown.join("\n"));
 }
 
+/// The names and texts of all of them.
+pub fn texts() -> Vec<(String, String)> {
+    plans().unwrap_or_default().iter().map(|plan| (plan.id.clone(), plan.text().0)).collect()
+}
+
 /// What is wrong with the findings of a mutant: exactly one error is right, with its code on its line.
 fn fault(mutant: &Mutant) -> Option<String> {
     let (text, lines) = mutant.plan.text();

@@ -116,7 +116,10 @@ pub(super) fn one(
 }
 
 /// Writes the new text where the old one still is; behind a link, the file that it leads to.
-fn write(host: &dyn Host, path: &Path, old: &str, new: &str) -> Result<(), String> {
+///
+/// # Errors
+/// In words, when the file cannot be written, or is another one by now.
+pub(in crate::cli) fn write(host: &dyn Host, path: &Path, old: &str, new: &str) -> Result<(), String> {
     let place = host.canonical(path).map_err(|error| error.to_string())?;
     if host.read_file(&place).map_err(|error| error.to_string())? != old {
         return Err("somebody changed it in the meantime".to_owned());
@@ -125,7 +128,7 @@ fn write(host: &dyn Host, path: &Path, old: &str, new: &str) -> Result<(), Strin
 }
 
 /// The change in the form that `git apply` reads.
-fn diff(name: &str, old: &str, new: &str) -> String {
+pub(in crate::cli) fn diff(name: &str, old: &str, new: &str) -> String {
     let name = visible_line(name);
     let changes = TextDiff::from_lines(old, new);
     changes.unified_diff().context_radius(CONTEXT_LINES).header(&format!("a/{name}"), &format!("b/{name}")).to_string()

@@ -13,6 +13,8 @@ use clap::{Args, ValueEnum};
 
 use self::files::{Checked, Task};
 use self::fix::Wish;
+pub(super) use fix::{diff, write};
+
 use super::plan_files;
 use super::{Exit, Failure, Terminal};
 use crate::diag::Severities;
@@ -171,7 +173,8 @@ fn print(report: &Report, format: Format, beside: bool, terminal: Terminal) -> R
     terminal.print(&text)
 }
 
-fn nothing_found(paths: &[PathBuf]) -> String {
+/// Why nothing was done where no plan is.
+pub(super) fn nothing_found(paths: &[PathBuf]) -> String {
     let shown = paths.iter().map(|path| format!("`{}`", path.display())).collect::<Vec<_>>().join(", ");
     format!(
         "there is no plan below {shown}: plan files end in .plan or .plan.json, and what git ignores is not searched"
@@ -189,6 +192,7 @@ fn sentence(summary: Summary, files: usize) -> String {
     if parts.is_empty() { format!("nothing found in {files}") } else { format!("{} in {files}", parts.join(", ")) }
 }
 
-fn counted(count: usize, word: &str) -> String {
+/// A number and what it counts.
+pub(super) fn counted(count: usize, word: &str) -> String {
     format!("{count} {word}{}", if count == 1 { "" } else { "s" })
 }

@@ -60,12 +60,12 @@ impl Lowering<'_> {
     }
 
     fn bytes(&mut self, shape: &Shape) -> TextValue {
-        let raw = self.text.get(shape.content.clone()).unwrap_or("");
+        let raw = line_breaks(self.text.get(shape.content.clone()).unwrap_or(""));
         if shape.raw {
             return TextValue::Bytes(Arc::from(raw.as_bytes()));
         }
         let mut problems = Vec::new();
-        let bytes = escapes::unescape_bytes(raw, &mut problems);
+        let bytes = escapes::unescape_bytes(&raw, &mut problems);
         self.bad_escapes(shape.content.start, problems);
         TextValue::Bytes(Arc::from(bytes))
     }
@@ -87,7 +87,7 @@ impl Lowering<'_> {
                     let cut = if shape.block {
                         Cow::Owned(without_margin(raw, margin, &mut line_start, index == 0, index == last))
                     } else {
-                        Cow::Borrowed(raw)
+                        line_breaks(raw)
                     };
                     let resolved = self.resolved(raw, &cut, range.start, shape);
                     if !resolved.is_empty() || last == 0 {
@@ -122,6 +122,11 @@ impl Lowering<'_> {
             self.diagnostics.push(Diagnostic::new(&codes::BAD_ESCAPE, span, message).help(problem.help));
         }
     }
+}
+
+/// A line break in a text is `\n`, with whatever line ends the file was saved.
+fn line_breaks(raw: &str) -> Cow<'_, str> {
+    if raw.contains("\r\n") { Cow::Owned(raw.replace("\r\n", "\n")) } else { Cow::Borrowed(raw) }
 }
 
 fn shape(text: &str, whole: Span) -> Option<Shape> {

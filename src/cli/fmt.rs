@@ -1,0 +1,183 @@
+//! `planrun fmt`: plans in their canonical text.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use owo_colors::OwoColorize as _;
+use rayon::prelude::*;
+
+use super::check::{counted, diff, nothing_found, write};
+use super::plan_files::{self, Loaded, PlanFile};
+use super::{Exit, Failure, Terminal};
+use crate::diag::render::{FileReport, Look, human, visible_text};
+use crate::format::format;
+use crate::host::RealHost;
+use crate::source::SourceFile;
+use crate::syntax::json;
+
+const EXAMPLES: &str = "\
+Examples:
+  planrun fmt                    every plan below this folder, in place
+  planrun fmt --check plans      for CI: names what is not in form, exit code 1
+  planrun fmt --diff a.plan      what would change
+  planrun fmt - < a.plan         from standard input to standard output, for editors";
+
+/// Write plans in their canonical text.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// Files and folders; `-` is standard input, which is written to standard output. Folders are searched for *.plan,
+    /// except what git ignores.
+    #[arg(value_name = "PATH", default_value = ".")]
+    pub paths: Vec<PathBuf>,
+    /// Write nothing; name the files that would change, and exit with 1 if there are any.
+    #[arg(long)]
+    pub check: bool,
+    /// Write nothing; print what would change, and exit with 1 if anything would.
+    #[arg(long)]
+    pub diff: bool,
+}
+
+/// What became of one file.
+enum Done {
+    Unchanged(SourceFile, PlanFile),
+    Changed {
+        source: SourceFile,
+        file: PlanFile,
+        text: String,
+    },
+    /// It cannot be read as a plan, and was left alone.
+    Refused(FileReport),
+    /// It cannot be opened or written, in a sentence.
+    Problem(String),
+}
+
+/// Formats what the arguments name.
+///
+/// # Errors
+/// When a path does not exist, no plan is found, or the output cannot be written.
+pub fn run(arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
+    let mut found = plan_files::find(&arguments.paths)?;
+    if let Some(path) = arguments.paths.iter().find(|path| is_json(&path.to_string_lossy())) {
+        let path = path.display();
+        return Err(Failure::Usage(format!("`{path}` is in the JSON form, and `fmt` is for the text of plans")));
+    }
+    found.files.retain(|file| !is_json(&file.name()));
+    if found.files.is_empty() && found.problems.is_empty() {
+        return Err(Failure::Environment(nothing_found(&arguments.paths)));
+    }
+    let writes = !arguments.check && !arguments.diff;
+    let done: Vec<Done> = found.files.into_par_iter().map(|file| form(file, writes)).collect();
+    let mut problems: Vec<String> = found.problems.into_iter().map(|problem| problem.message).collect();
+    let (mut changed, mut unchanged, mut refused) = (0, 0, Vec::new());
+    let mut out = String::new();
+    for result in done {
+        match result {
+            Done::Unchanged(source, file) => {
+                unchanged += 1;
+                if writes && file == PlanFile::Stdin {
+                    out.push_str(source.text());
+                }
+            }
+            Done::Changed { source, file, text } => {
+                changed += 1;
+                if arguments.check {
+                    out.push_str(&visible_text(source.name()));
+                    out.push('\n');
+                }
+                if arguments.diff {
+                    out.push_str(&difference(&source, &text, terminal.look));
+                }
+                if writes && file == PlanFile::Stdin {
+                    out.push_str(&text);
+                }
+            }
+            Done::Refused(report) => refused.push(report),
+            Done::Problem(problem) => problems.push(problem),
+        }
+    }
+    if writes {
+        terminal.print_exactly(&out)?;
+    } else {
+        terminal.print(&out)?;
+    }
+    if !refused.is_empty() {
+        terminal.say_plainly(&human(&refused, Look { color: terminal.color_messages, ..terminal.look }));
+    }
+    for problem in &problems {
+        terminal.complain(problem);
+    }
+    terminal.say(&sentence(writes, changed, unchanged, refused.len()));
+    Ok(if !problems.is_empty() {
+        Exit::Environment
+    } else if refused.is_empty() && (writes || changed == 0) {
+        Exit::Fine
+    } else {
+        Exit::Findings
+    })
+}
+
+/// Whether the file of this name is a plan in the JSON form.
+fn is_json(name: &str) -> bool {
+    name.ends_with(json::ENDING)
+}
+
+/// Forms one file, and writes it if that is wanted and it changed.
+fn form(file: PlanFile, writes: bool) -> Done {
+    let source = match plan_files::load(&file) {
+        Ok(Loaded::Text(source)) => source,
+        Ok(Loaded::Broken(report)) => return Done::Refused(report),
+        Err(problem) => return Done::Problem(problem.message),
+    };
+    let text = match format(&source) {
+        Ok(text) => text,
+        Err(findings) => return Done::Refused(FileReport::new(source, findings)),
+    };
+    if text == source.text() {
+        return Done::Unchanged(source, file);
+    }
+    if writes
+        && let PlanFile::Path(path) = &file
+        && let Err(why) = write(&RealHost, path, source.text(), &text)
+    {
+        return Done::Problem(format!("cannot write `{}`: {why}", file.name()));
+    }
+    Done::Changed { source, file, text }
+}
+
+/// What changes in a file, as a unified diff.
+fn difference(source: &SourceFile, text: &str, look: Look) -> String {
+    let diff = diff(source.name(), source.text(), text);
+    if !look.color {
+        return diff;
+    }
+    let mut coloured = String::with_capacity(diff.len());
+    for line in diff.split_inclusive('\n') {
+        let (line, end) = line.strip_suffix('\n').map_or((line, ""), |line| (line, "\n"));
+        let drawn = match line.as_bytes().first() {
+            Some(b'+') => line.green().to_string(),
+            Some(b'-') => line.red().to_string(),
+            Some(b'@') => line.cyan().to_string(),
+            Some(_) | None => line.to_owned(),
+        };
+        coloured.push_str(&drawn);
+        coloured.push_str(end);
+    }
+    coloured
+}
+
+/// The last line: what became of how many files.
+fn sentence(writes: bool, changed: usize, unchanged: usize, refused: usize) -> String {
+    let did = if writes { "formatted" } else { "would change" };
+    let mut parts = Vec::new();
+    if changed > 0 {
+        parts.push(format!("{} {did}", counted(changed, "file")));
+    }
+    if unchanged > 0 || changed + refused == 0 {
+        parts.push(format!("{} already in form", counted(unchanged, "file")));
+    }
+    if refused > 0 {
+        parts.push(format!("{} left alone", counted(refused, "file")));
+    }
+    parts.join(", ")
+}

@@ -1,0 +1,154 @@
+//! Prints the clauses of steps, one a line and in one order.
+
+use super::comments::Gap;
+use super::document::Break;
+use super::parts::{Part, present};
+use super::printer::Printer;
+use crate::syntax::ast::{Clause, ClauseKind, ErrorPattern};
+
+/// A clause and the comments beside it.
+struct Placed<'a> {
+    clause: &'a Clause,
+    gap: Gap<'a>,
+    trailing: Option<&'a str>,
+}
+
+impl<'a> Printer<'a> {
+    /// Clauses of a body that ends at `behind`. The `when` of a block stands on its closing line.
+    pub fn clauses(&mut self, clauses: &'a [Clause], behind: u32, block: bool) {
+        let (head, mut placed) = self.placed(clauses, behind);
+        self.trailing(head);
+        placed.sort_by_key(|placed| rank(&placed.clause.kind));
+        self.indent();
+        for (index, Placed { clause, gap, trailing }) in placed.into_iter().enumerate() {
+            let when = matches!(clause.kind, ClauseKind::When(_));
+            let alone = head.is_none() && gap.above.is_empty() && !self.comments.any(behind, clause.span.start);
+            let inside = self.comments.any(clause.span.start, clause.span.end);
+            if index == 0 && block && when && alone && !inside {
+                self.word(" ");
+            } else {
+                self.line(Break::Hard);
+            }
+            let slot = self.above(Gap { blank: false, ..gap });
+            self.clause(&clause.kind);
+            self.hoist(slot, clause.span.start, clause.span.end);
+            self.trailing(trailing);
+        }
+        self.dedent();
+    }
+
+    /// The comment behind the body and the clauses as they were written, with the comments that go with each.
+    fn placed(&mut self, clauses: &'a [Clause], behind: u32) -> (Option<&'a str>, Vec<Placed<'a>>) {
+        let mut head = None;
+        let mut placed: Vec<Placed<'a>> = Vec::with_capacity(clauses.len());
+        let mut behind = behind;
+        for clause in clauses {
+            let mut gap = self.comments.gap(Some(behind), clause.span.start, false);
+            let trailing = gap.trailing.take();
+            gap.above.iter_mut().for_each(|(_, blank)| *blank = false);
+            match placed.last_mut() {
+                // Behind the last clause a `///` would document what follows the step.
+                Some(_) if trailing.is_some_and(|text| text.starts_with("///")) => {
+                    gap.above.splice(0..0, trailing.map(|text| (text, false)));
+                }
+                Some(previous) => previous.trailing = trailing,
+                None => head = trailing,
+            }
+            placed.push(Placed { clause, gap, trailing: None });
+            behind = clause.span.end;
+        }
+        if let Some(last) = placed.last_mut() {
+            last.trailing = self.comments.trailing_alone(behind);
+        }
+        (head, placed)
+    }
+
+    fn clause(&mut self, kind: &'a ClauseKind) {
+        match kind {
+            ClauseKind::When(condition) => {
+                self.word("when ");
+                self.value(condition);
+            }
+            ClauseKind::After(after) => Part::After(after).print(self),
+            ClauseKind::Confirm { text, by, expires } => {
+                self.word("confirm ");
+                let by = by.as_ref().map(|by| Part::Expr("by ", by));
+                let expires = expires.as_ref().map(|expires| Part::Expr("expires ", expires));
+                self.value_with(text, &present([by, expires]));
+            }
+            ClauseKind::Timeout(duration) => {
+                self.word("timeout ");
+                self.value(duration);
+            }
+            ClauseKind::Within(duration) => {
+                self.word("within ");
+                self.value(duration);
+            }
+            ClauseKind::Retry(settings) => {
+                self.word("retry ");
+                self.value(settings);
+            }
+            ClauseKind::Until { condition, every } => {
+                self.word("until ");
+                self.value_with(condition, &[Part::Expr("every ", every)]);
+            }
+            ClauseKind::Cache(duration) => {
+                self.word("cache ");
+                self.value(duration);
+            }
+            ClauseKind::Verify { .. } => self.verify(kind),
+            ClauseKind::Recover { pattern, binding, body } => {
+                self.word("recover ");
+                if let ErrorPattern::Classes(classes) = pattern {
+                    self.classes(classes);
+                    self.word(" ");
+                }
+                if let Some(binding) = binding {
+                    self.word("as ");
+                    self.variable(&binding.text);
+                    self.word(" ");
+                }
+                self.word("=> ");
+                self.arm_body(body);
+            }
+            ClauseKind::Undo(call) => {
+                self.word("undo ");
+                self.value(call);
+            }
+            ClauseKind::Error => {}
+        }
+    }
+
+    fn verify(&mut self, kind: &'a ClauseKind) {
+        let ClauseKind::Verify { call, every, within, binding, check, gives } = kind else { return };
+        self.word("verify ");
+        let every = every.as_ref().map(|every| Part::Expr("every ", every));
+        let within = within.as_ref().map(|within| Part::Expr("within ", within));
+        self.grouped(|this| {
+            this.value_with(call, &present([every, within]));
+            this.word(" as ");
+            this.variable(&binding.text);
+            this.word(" => ");
+            this.value(check);
+            this.parts(check.span.end, &present([gives.as_ref().map(|gives| Part::Expr("gives ", gives))]));
+        });
+    }
+}
+
+/// The place of a clause among the others.
+fn rank(kind: &ClauseKind) -> usize {
+    match kind {
+        ClauseKind::When(_) => 0,
+        ClauseKind::After(_) => 1,
+        ClauseKind::Confirm { .. } => 2,
+        ClauseKind::Timeout(_) => 3,
+        ClauseKind::Within(_) => 4,
+        ClauseKind::Retry(_) => 5,
+        ClauseKind::Until { .. } => 6,
+        ClauseKind::Cache(_) => 7,
+        ClauseKind::Verify { .. } => 8,
+        ClauseKind::Recover { .. } => 9,
+        ClauseKind::Undo(_) => 10,
+        ClauseKind::Error => 11,
+    }
+}

@@ -1,0 +1,110 @@
+//! What binds how tightly, for those who write expressions.
+
+use super::ast::{BinaryOp, Expr, ExprKind, Literal};
+
+/// How tightly an expression binds.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    Conditional,
+    Or,
+    And,
+    Comparison,
+    Coalesce,
+    Add,
+    Multiply,
+    Unary,
+    Is,
+    Postfix,
+    /// Nothing binds so tightly.
+    Parenthesised,
+}
+
+impl Level {
+    #[must_use]
+    pub fn tighter(self) -> Self {
+        match self {
+            Self::Conditional => Self::Or,
+            Self::Or => Self::And,
+            Self::And => Self::Comparison,
+            Self::Comparison => Self::Coalesce,
+            Self::Coalesce => Self::Add,
+            Self::Add => Self::Multiply,
+            Self::Multiply => Self::Unary,
+            Self::Unary => Self::Is,
+            Self::Is | Self::Postfix | Self::Parenthesised => Self::Postfix,
+        }
+    }
+}
+
+/// How tightly the expression binds as it is written.
+#[must_use]
+pub fn level(expr: &Expr) -> Level {
+    match &expr.kind {
+        ExprKind::Conditional { .. } => Level::Conditional,
+        ExprKind::Chain { rest, .. } => rest.first().map_or(Level::Postfix, |link| operator_level(link.operator)),
+        ExprKind::Coalesce(_) => Level::Coalesce,
+        ExprKind::Unary { .. } => Level::Unary,
+        ExprKind::Literal(literal) if is_negative(literal) => Level::Unary,
+        ExprKind::Is { .. } => Level::Is,
+        ExprKind::Literal(_)
+        | ExprKind::Template(_)
+        | ExprKind::Name(_)
+        | ExprKind::Call { .. }
+        | ExprKind::Path { .. }
+        | ExprKind::List(_)
+        | ExprKind::Object(_)
+        | ExprKind::Match { .. }
+        | ExprKind::Signal(_)
+        | ExprKind::Error => Level::Postfix,
+    }
+}
+
+/// Whether the literal is written with a minus.
+#[must_use]
+pub fn is_negative(literal: &Literal) -> bool {
+    match literal {
+        Literal::Int(value) => *value < 0,
+        Literal::Double(value) => value.is_sign_negative(),
+        Literal::Duration(nanoseconds) => *nanoseconds < 0,
+        Literal::Null | Literal::Bool(_) | Literal::Uint(_) | Literal::String(_) | Literal::Bytes(_) => false,
+    }
+}
+
+/// How tightly a chain of the operator binds.
+#[must_use]
+pub fn operator_level(operator: BinaryOp) -> Level {
+    match operator {
+        BinaryOp::Or => Level::Or,
+        BinaryOp::And => Level::And,
+        BinaryOp::Equal
+        | BinaryOp::NotEqual
+        | BinaryOp::Less
+        | BinaryOp::LessEqual
+        | BinaryOp::Greater
+        | BinaryOp::GreaterEqual
+        | BinaryOp::In => Level::Comparison,
+        BinaryOp::Add | BinaryOp::Subtract => Level::Add,
+        BinaryOp::Multiply | BinaryOp::Divide | BinaryOp::Remainder => Level::Multiply,
+    }
+}
+
+/// The operator as it is written.
+#[must_use]
+pub fn operator_text(operator: BinaryOp) -> &'static str {
+    match operator {
+        BinaryOp::Or => "||",
+        BinaryOp::And => "&&",
+        BinaryOp::Equal => "==",
+        BinaryOp::NotEqual => "!=",
+        BinaryOp::Less => "<",
+        BinaryOp::LessEqual => "<=",
+        BinaryOp::Greater => ">",
+        BinaryOp::GreaterEqual => ">=",
+        BinaryOp::In => "in",
+        BinaryOp::Add => "+",
+        BinaryOp::Subtract => "-",
+        BinaryOp::Multiply => "*",
+        BinaryOp::Divide => "/",
+        BinaryOp::Remainder => "%",
+    }
+}

@@ -1,0 +1,74 @@
+//! The one spelling of names and literals where there is no author's text to keep.
+
+use std::fmt::Write as _;
+
+use super::ast::Literal;
+use super::lower::{is_reserved, spelled_duration};
+
+/// A literal.
+pub fn write_literal(out: &mut String, literal: &Literal) {
+    let _ = match literal {
+        Literal::Null => write!(out, "null"),
+        Literal::Bool(value) => write!(out, "{value}"),
+        Literal::Int(value) => write!(out, "{value}"),
+        Literal::Uint(value) => write!(out, "{value}u"),
+        Literal::Double(value) => write!(out, "{value:?}"),
+        Literal::Duration(nanoseconds) => write!(out, "{}", spelled_duration(*nanoseconds)),
+        Literal::String(text) => {
+            write_text(out, text);
+            Ok(())
+        }
+        Literal::Bytes(bytes) => {
+            out.push_str("b\"");
+            bytes.iter().for_each(|byte| {
+                let _ = write!(out, "\\x{byte:02x}");
+            });
+            write!(out, "\"")
+        }
+    };
+}
+
+/// A text in quotes.
+pub fn write_text(out: &mut String, text: &str) {
+    out.push('"');
+    write_escaped(out, text);
+    out.push('"');
+}
+
+/// A part of a text, without the quotes.
+pub fn write_escaped(out: &mut String, text: &str) {
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '$' => out.push_str("\\$"),
+            c if c.is_control() => {
+                let _ = write!(out, "\\U{:08x}", c as u32);
+            }
+            c => out.push(c),
+        }
+    }
+}
+
+/// A name that is read: reserved words need back quotes.
+pub fn write_variable(out: &mut String, name: &str) {
+    if is_reserved(name) || matches!(name, "match" | "signal") {
+        let _ = write!(out, "`{name}`");
+    } else {
+        write_word(out, name);
+    }
+}
+
+/// A field, argument or state: any word may stand bare.
+pub fn write_word(out: &mut String, name: &str) {
+    let mut characters = name.chars();
+    let starts = characters.next().is_some_and(|c| c == '_' || unicode_ident::is_xid_start(c));
+    if starts && characters.all(unicode_ident::is_xid_continue) {
+        out.push_str(name);
+    } else {
+        let _ = write!(out, "`{name}`");
+    }
+}

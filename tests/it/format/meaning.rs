@@ -1,0 +1,142 @@
+//! Whether a canonical text is one: its own, of the same tree, with every comment once and no line too long.
+
+use planrun::diag::Diagnostic;
+use planrun::format::format;
+use planrun::source::SourceFile;
+use planrun::syntax::ast::{ArmBody, Block, Clause, ClauseKind, File, ItemKind, Statement, StatementKind, StepBody};
+use planrun::syntax::parse;
+
+/// Columns of a line.
+const WIDTH: usize = 100;
+
+/// Whether the text can be formed.
+pub fn reads(text: &str) -> bool {
+    format(&SourceFile::new("a.plan", text)).is_ok()
+}
+
+/// What is wrong with the canonical text of a readable text.
+pub fn judge(text: &str) -> Option<String> {
+    let once = formed(text)?;
+    let twice = match format(&SourceFile::new("a.plan", once.as_str())) {
+        Ok(twice) => twice,
+        Err(found) => return Some(format!("cannot be read again: {}\n{text}\n--- became\n{once}", messages(&found))),
+    };
+    if once != twice {
+        return Some(format!("is not its own canonical text\n{text}\n--- became\n{once}\n--- became\n{twice}"));
+    }
+    let (before, after) = (tree(text), tree(&once));
+    if before != after {
+        let at = before.bytes().zip(after.bytes()).position(|(one, other)| one != other).unwrap_or(0);
+        let part = |text: &str| text.chars().skip(at.saturating_sub(200)).take(400).collect::<String>();
+        return Some(format!("changed its tree\n{text}\n--- became\n{once}\n{}\n---\n{}", part(&before), part(&after)));
+    }
+    let (before, after) = (comments(text), comments(&once));
+    if before != after {
+        return Some(format!("changed its comments: {before:?} {after:?}\n{text}\n--- became\n{once}"));
+    }
+    let wide = once.lines().find(|line| too_wide(line))?;
+    Some(format!("has a line of {} columns: {wide}", unicode_width::UnicodeWidthStr::width(wide)))
+}
+
+fn formed(text: &str) -> Option<String> {
+    format(&SourceFile::new("a.plan", text)).ok()
+}
+
+fn messages(found: &[Diagnostic]) -> String {
+    found.iter().map(|found| found.message.clone()).collect::<Vec<_>>().join("; ")
+}
+
+/// A line may be too wide where it holds a text or a comment that cannot be broken, or nothing but one word.
+fn too_wide(line: &str) -> bool {
+    let wide = unicode_width::UnicodeWidthStr::width(line) > WIDTH;
+    wide && !line.contains(['"', '\'', '`']) && !line.contains("//") && line.trim().contains(' ')
+}
+
+fn comments(text: &str) -> Vec<String> {
+    let source = SourceFile::new("a.plan", text);
+    let mut comments: Vec<String> =
+        parse(&source).file.comments.iter().map(|comment| source.slice(comment.span).trim_end().to_owned()).collect();
+    comments.sort();
+    comments
+}
+
+/// The tree as text, without places, with clauses in one order.
+pub fn tree(text: &str) -> String {
+    let mut file = parse(&SourceFile::new("a.plan", text)).file;
+    order(&mut file);
+    without_places(&format!("{:?} {:?}", file.doc, file.items))
+}
+
+/// The text without anything like `12..34`, which is how places are shown.
+fn without_places(shown: &str) -> String {
+    let mut out = String::with_capacity(shown.len());
+    let mut rest = shown;
+    while let Some(dots) = rest.find("..") {
+        let (before, behind) = (&rest[..dots], &rest[dots + 2..]);
+        let kept = before.trim_end_matches(|c: char| c.is_ascii_digit());
+        let skipped = behind.len() - behind.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let place = kept.len() < before.len() && skipped > 0;
+        out.push_str(if place { kept } else { before });
+        out.push_str("..");
+        rest = if place { &behind[skipped..] } else { behind };
+    }
+    out + rest
+}
+
+fn order(file: &mut File) {
+    for item in &mut file.items {
+        if let ItemKind::Plan(plan) = &mut item.kind {
+            block(&mut plan.body);
+        }
+    }
+}
+
+fn block(block: &mut Block) {
+    block.statements.iter_mut().for_each(statement);
+}
+
+fn statement(statement: &mut Statement) {
+    match &mut statement.kind {
+        StatementKind::Step(step) => {
+            body(&mut step.body);
+            step.clauses.iter_mut().for_each(clause);
+            step.clauses.sort_by_key(|clause| rank(&clause.kind));
+        }
+        StatementKind::If { arms, otherwise } => {
+            arms.iter_mut().map(|(_, body)| body).chain(otherwise).for_each(block);
+        }
+        StatementKind::Listener { body, .. } => block(body),
+        _ => {}
+    }
+}
+
+fn body(body: &mut StepBody) {
+    match body {
+        StepBody::Do(body) | StepBody::Each { body, .. } | StepBody::Repeat { body, .. } => block(body),
+        StepBody::Race(arms) => arms.iter_mut().for_each(|(_, body)| arm(body)),
+        StepBody::Match { arms, .. } => arms.iter_mut().for_each(|one| arm(&mut one.body)),
+        _ => {}
+    }
+}
+
+fn clause(clause: &mut Clause) {
+    if let ClauseKind::Recover { body, .. } = &mut clause.kind {
+        arm(body);
+    }
+}
+
+fn arm(body: &mut ArmBody) {
+    if let ArmBody::Do(body) = body {
+        block(body);
+    }
+}
+
+/// The order of the language's manual.
+fn rank(kind: &ClauseKind) -> usize {
+    let shown = format!("{kind:?}");
+    let names = [
+        "When", "After", "Confirm", "Timeout", "Within", "Retry", "Until", "Cache", "Verify", "Recover", "Undo",
+        "Error",
+    ];
+    names.iter().position(|name| shown.starts_with(name)).unwrap()
+}

@@ -1,0 +1,39 @@
+//! The canonical text: its form, and what holds for every plan there is and for thousands of disturbed ones.
+
+mod corpus;
+mod disturb;
+mod fixtures;
+mod meaning;
+mod program;
+
+use meaning::judge;
+
+#[test]
+fn every_plan_there_is_keeps_its_meaning_and_comments() {
+    let texts = corpus::texts();
+    assert!(texts.len() > 300, "only {} plans", texts.len());
+    let faults: Vec<String> =
+        texts.iter().filter_map(|(name, text)| Some(format!("{name}: {}", judge(text)?))).collect();
+    assert!(faults.is_empty(), "{} faults\n{}", faults.len(), faults.join("\n"));
+}
+
+/// Comments at every place where one may stand, and every space another one.
+#[test]
+fn disturbed_plans_keep_their_meaning_and_comments() {
+    let texts: Vec<_> = corpus::texts().into_iter().filter(|(_, text)| text.len() < 3000).collect();
+    let (mut read, mut faults) = (0, Vec::new());
+    for seed in 0..disturb::rounds() {
+        let (name, text) = &texts[usize::try_from(seed).unwrap() % texts.len()];
+        let disturbed = disturb::disturb(text, seed);
+        if !meaning::reads(&disturbed) {
+            continue;
+        }
+        read += 1;
+        if let Some(fault) = judge(&disturbed) {
+            println!("{name} {seed} {}", fault.lines().next().unwrap());
+            faults.push(format!("{name}, seed {seed}: {fault}"));
+        }
+    }
+    assert!(faults.is_empty(), "{} faults\n{}", faults.len(), faults[..faults.len().min(5)].join("\n"));
+    assert!(read * 10 > disturb::rounds() * 8, "only {read} of {} texts could be read", disturb::rounds());
+}
