@@ -2,11 +2,14 @@
 
 pub mod arguments;
 pub mod check;
+pub mod completions;
 pub mod eval;
 mod exit;
 pub mod explain;
 pub mod export;
 pub mod graph;
+pub mod init;
+pub mod manual;
 pub mod mock;
 mod page;
 mod plan_files;
@@ -64,10 +67,13 @@ pub struct Global {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Check(check::Arguments),
+    Completions(completions::CompletionsArguments),
     Eval(arguments::EvalArguments),
     Explain(explain::Arguments),
     Export(export::Arguments),
     Graph(graph::Arguments),
+    Init(init::Arguments),
+    Man(completions::ManArguments),
     Mock(arguments::MockArguments),
     Run(arguments::RunArguments),
     Schema(schema::Arguments),
@@ -97,10 +103,13 @@ fn dispatch(line: &CommandLine, terminal: Terminal) -> Result<Exit, Failure> {
         Command::Check(arguments) => check::run(arguments, line.global.project.as_deref(), terminal),
         Command::Eval(arguments) => eval::command(arguments, terminal),
         Command::Explain(arguments) => explain::run(arguments, terminal),
-        Command::Export(arguments) => export::run(arguments, terminal),
+        Command::Export(arguments) => export::run(arguments, line.global.project.as_deref(), terminal),
         Command::Graph(arguments) => graph::run(arguments, line.global.project.as_deref(), terminal),
         Command::Mock(arguments) => mock::command(arguments),
         Command::Run(arguments) => run::run(arguments, line.global.project.as_deref(), terminal),
-        Command::Schema(arguments) => schema::run(arguments, terminal),
+        Command::Schema(arguments) => schema::run(arguments, line.global.project.as_deref(), terminal),
+        Command::Completions(arguments) => completions::completions(arguments, terminal),
+        Command::Init(arguments) => init::run(arguments, terminal),
+        Command::Man(arguments) => completions::man(arguments, terminal),
     }
 }

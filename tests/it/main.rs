@@ -5,12 +5,14 @@
 mod adversarial;
 mod cel;
 mod check;
+mod documents;
 mod expr;
 mod fixes;
 #[path = "../generate/mod.rs"]
 mod generate;
 mod generated;
 mod graph;
+mod init;
 mod json_form;
 mod mock;
 mod model;
@@ -20,6 +22,7 @@ mod plans;
 mod readme;
 mod render;
 mod run;
+mod schema;
 mod semantics;
 mod sessions;
 mod support;
