@@ -11,7 +11,8 @@ use crate::diag::{Code, code_named, codes};
 const EXAMPLES: &str = "\
 Examples:
   planrun explain                 every code, a line each
-  planrun explain unknown-field   one code's page";
+  planrun explain unknown-field   one code's page
+  planrun explain --language      the language on two pages";
 
 /// Explain a code that `check` reports.
 #[derive(Debug, Args)]
@@ -20,13 +21,23 @@ pub struct Arguments {
     /// The code; without one, all are listed.
     #[arg(value_name = "CODE")]
     pub code: Option<String>,
+    /// Print the whole language on two pages, for the prompt of a model.
+    #[arg(long, conflicts_with = "code")]
+    pub language: bool,
 }
+
+/// The language, as short as it can be told.
+const LANGUAGE: &str = include_str!("language.md");
 
 /// Prints a code's page, or the list of codes.
 ///
 /// # Errors
 /// When there is no such code, or the output cannot be written.
 pub fn run(arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
+    if arguments.language {
+        terminal.print(LANGUAGE)?;
+        return Ok(Exit::Fine);
+    }
     let text = match &arguments.code {
         Some(name) => explanation(find(name)?, terminal.look),
         None => list(terminal.look),

@@ -1,10 +1,11 @@
 //! `planrun export`: a plan in its JSON form.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use super::plan_files::{self, Loaded, PlanFile};
+use super::workspace::Workspace;
 use super::{Exit, Failure, Terminal};
 use crate::diag::Diagnostic;
 use crate::diag::render::{FileReport, human};
@@ -13,7 +14,8 @@ use crate::syntax::{self, json};
 const EXAMPLES: &str = "\
 Examples:
   planrun export onboarding.plan > onboarding.plan.json
-  planrun export - < onboarding.plan                      from standard input";
+  planrun export - < onboarding.plan                      from standard input
+  planrun export onboarding.plan --strict                 an example for a model";
 
 /// Print a plan in its JSON form, for programs and for models with structured output.
 #[derive(Debug, Args)]
@@ -22,13 +24,16 @@ pub struct Arguments {
     /// The plan file; `-` is standard input.
     #[arg(value_name = "PLAN")]
     pub file: PathBuf,
+    /// Every key is there, null where it is left out, and values are expressions: the shape of `planrun schema --catalog`.
+    #[arg(long)]
+    pub strict: bool,
 }
 
 /// Prints a plan in its JSON form.
 ///
 /// # Errors
 /// When the file cannot be read, or the output cannot be written.
-pub fn run(arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
+pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) -> Result<Exit, Failure> {
     let source = match plan_files::load(&PlanFile::of(&arguments.file))
         .map_err(|problem| Failure::Environment(problem.message))?
     {
@@ -42,7 +47,11 @@ pub fn run(arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
     let mut findings: Vec<Diagnostic> = parsed.diagnostics.into_iter().filter(Diagnostic::is_error).collect();
     if findings.is_empty() {
         match json::encode(&parsed.file) {
-            Ok(value) => {
+            Ok(mut value) => {
+                if arguments.strict {
+                    let catalog = Workspace::open(&arguments.file, project)?.catalog(None);
+                    value = json::complete(&value, catalog.signatures().map(AsRef::as_ref));
+                }
                 terminal.print(&json::text(&value))?;
                 return Ok(Exit::Fine);
             }

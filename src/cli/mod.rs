@@ -2,12 +2,15 @@
 
 pub mod arguments;
 pub mod check;
+pub mod completions;
 pub mod eval;
 mod exit;
 pub mod explain;
 pub mod export;
 pub mod fmt;
 pub mod graph;
+pub mod init;
+pub mod manual;
 pub mod mock;
 mod page;
 mod plan_files;
@@ -65,11 +68,14 @@ pub struct Global {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Check(check::Arguments),
+    Completions(completions::CompletionsArguments),
     Eval(arguments::EvalArguments),
     Explain(explain::Arguments),
     Export(export::Arguments),
     Fmt(fmt::Arguments),
     Graph(graph::Arguments),
+    Init(init::Arguments),
+    Man(completions::ManArguments),
     Mock(arguments::MockArguments),
     Run(arguments::RunArguments),
     Schema(schema::Arguments),
@@ -99,11 +105,14 @@ fn dispatch(line: &CommandLine, terminal: Terminal) -> Result<Exit, Failure> {
         Command::Check(arguments) => check::run(arguments, line.global.project.as_deref(), terminal),
         Command::Eval(arguments) => eval::command(arguments, terminal),
         Command::Explain(arguments) => explain::run(arguments, terminal),
-        Command::Export(arguments) => export::run(arguments, terminal),
+        Command::Export(arguments) => export::run(arguments, line.global.project.as_deref(), terminal),
         Command::Fmt(arguments) => fmt::run(arguments, terminal),
         Command::Graph(arguments) => graph::run(arguments, line.global.project.as_deref(), terminal),
         Command::Mock(arguments) => mock::command(arguments),
         Command::Run(arguments) => run::run(arguments, line.global.project.as_deref(), terminal),
-        Command::Schema(arguments) => schema::run(arguments, terminal),
+        Command::Schema(arguments) => schema::run(arguments, line.global.project.as_deref(), terminal),
+        Command::Completions(arguments) => completions::completions(arguments, terminal),
+        Command::Init(arguments) => init::run(arguments, terminal),
+        Command::Man(arguments) => completions::man(arguments, terminal),
     }
 }

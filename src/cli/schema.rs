@@ -1,24 +1,47 @@
-//! `planrun schema`: the JSON Schema of the JSON form.
+//! `planrun schema`: the JSON Schema of the JSON form, of all plans or of plans over the tools at hand.
+
+use std::path::Path;
 
 use clap::Args;
 
+use super::workspace::Workspace;
 use super::{Exit, Failure, Terminal};
-use crate::syntax::json;
+use crate::diag::render::human;
+use crate::syntax::json::{self, Breadth};
 
 const EXAMPLES: &str = "\
 Examples:
-  planrun schema > plan.schema.json    for editors and validators";
+  planrun schema > plan.schema.json             for editors and validators
+  planrun schema --catalog --project plans      for the structured output of a model
+  planrun schema --catalog --lean               where nullable keys are counted";
 
 /// Print the JSON Schema of the JSON form of plans.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Arguments {}
+pub struct Arguments {
+    /// Narrow it to the tools of the project, in the subset that structured output takes.
+    #[arg(long)]
+    pub catalog: bool,
+    /// Leave out every key that may be left out, so that none is nullable.
+    #[arg(long, requires = "catalog")]
+    pub lean: bool,
+}
 
 /// Prints the schema.
 ///
 /// # Errors
-/// When the output cannot be written.
-pub fn run(_: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
-    terminal.print(&json::text(&json::schema()))?;
+/// When the project cannot be opened, or the output cannot be written.
+pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) -> Result<Exit, Failure> {
+    if !arguments.catalog {
+        terminal.print(&json::text(&json::schema()))?;
+        return Ok(Exit::Fine);
+    }
+    let workspace = Workspace::open(Path::new("-"), project)?;
+    if !workspace.findings().is_empty() {
+        terminal.say_plainly(&human(&workspace.findings(), terminal.look));
+    }
+    let breadth = if arguments.lean { Breadth::Lean } else { Breadth::Full };
+    let catalog = workspace.catalog(None);
+    terminal.print(&json::text(&json::narrowed(catalog.signatures().map(AsRef::as_ref), breadth)))?;
     Ok(Exit::Fine)
 }

@@ -4,6 +4,7 @@ mod document;
 mod fixes;
 mod items;
 mod layout;
+mod narrow;
 mod print;
 mod print_statements;
 mod reader;
@@ -19,13 +20,14 @@ use std::path::Path;
 
 use jsonc_parser::ast::Value;
 
-use super::{Parsed, ast, clamp, no_room, stack};
+use super::{Parsed, ast, canonical, clamp, no_room, stack};
 use crate::source::SourceFile;
 use reader::Reader;
 use shapes::FILE;
 
 pub use fixes::fit_fixes;
 pub use layout::text;
+pub use narrow::{Breadth, complete, narrowed};
 pub use print::encode;
 pub use reference::reference;
 pub use schema::schema;
@@ -59,6 +61,15 @@ fn read(source: &SourceFile) -> (ast::File, Vec<crate::diag::Diagnostic>) {
     let mut reader = Reader::new(source.text());
     let file = reader.file(&value);
     (file, reader.diagnostics)
+}
+
+/// A value of the form as an expression of the language.
+fn expression_text(value: &serde_json::Value) -> String {
+    let text = value.to_string();
+    match document::value(&text) {
+        Ok(value) => canonical(&Reader::new(&text).expression(&value, false, 0)),
+        Err(_) => text,
+    }
 }
 
 impl Reader<'_> {

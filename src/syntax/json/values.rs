@@ -83,7 +83,7 @@ impl Reader<'_> {
         Some(TypeExpr { span: context.span, kind: TypeExprKind::Error })
     }
 
-    fn expression(&mut self, value: &Value<'_>, settings: bool, depth: usize) -> Expr {
+    pub fn expression(&mut self, value: &Value<'_>, settings: bool, depth: usize) -> Expr {
         let place = span(value);
         if depth > MAX_VALUE_DEPTH {
             let message = format!("a value nests at most {MAX_VALUE_DEPTH} lists and objects");

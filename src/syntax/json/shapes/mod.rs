@@ -2,6 +2,7 @@
 
 mod clauses;
 mod items;
+mod settings;
 mod statements;
 mod test_lines;
 
@@ -9,6 +10,7 @@ use clauses::ACTIONS;
 pub(in crate::syntax::json) use clauses::{CALL, CLAUSES, CONFIRM, RECOVER, UNTIL, VERIFY};
 use items::ITEMS;
 pub(in crate::syntax::json) use items::{FILE, NAMESPACE, PARAMETER};
+pub(in crate::syntax::json) use settings::settings_of;
 use statements::STATEMENTS;
 pub(in crate::syntax::json) use statements::{ELSE_IF, INPUT_FIELD, MATCH_ARM, RACE_ARM};
 use test_lines::{OUTCOMES, TEST_STATEMENTS};

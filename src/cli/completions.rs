@@ -1,0 +1,114 @@
+//! `planrun completions` and `planrun man`: what shells and `man` want to know of the command line.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Command, CommandFactory as _};
+use clap_complete::Shell;
+use clap_mangen::Man;
+
+use super::{CommandLine, Exit, Failure, Terminal};
+use crate::diag::closest;
+use crate::host::{Host, RealHost};
+
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  planrun completions bash > ~/.local/share/bash-completion/completions/planrun
+  planrun completions zsh > ~/.zfunc/_planrun
+  planrun completions fish > ~/.config/fish/completions/planrun.fish";
+
+const MAN_EXAMPLES: &str = "\
+Examples:
+  planrun man check | man -l -    one page
+  planrun man --out man/man1      all pages, for packages";
+
+/// Print what a shell needs to complete commands and flags.
+#[derive(Debug, Args)]
+#[command(after_help = COMPLETIONS_EXAMPLES)]
+pub struct CompletionsArguments {
+    /// The shell.
+    #[arg(value_name = "SHELL")]
+    pub shell: Shell,
+}
+
+/// Print the manual page of a command.
+#[derive(Debug, Args)]
+#[command(after_help = MAN_EXAMPLES)]
+pub struct ManArguments {
+    /// The command; without one, the page of planrun itself.
+    #[arg(value_name = "COMMAND", conflicts_with = "out")]
+    pub command: Option<String>,
+    /// Write the pages of all commands into this folder.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+}
+
+/// Prints a shell's completions.
+///
+/// # Errors
+/// When the output cannot be written.
+pub fn completions(arguments: &CompletionsArguments, terminal: Terminal) -> Result<Exit, Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(arguments.shell, &mut CommandLine::command(), "planrun", &mut script);
+    terminal.print(&String::from_utf8_lossy(&script))?;
+    Ok(Exit::Fine)
+}
+
+/// Prints one manual page, or writes all.
+///
+/// # Errors
+/// When there is no such command, or the pages cannot be written.
+pub fn man(arguments: &ManArguments, terminal: Terminal) -> Result<Exit, Failure> {
+    match &arguments.out {
+        None => {
+            let (name, command) = command(arguments.command.as_deref())?;
+            terminal.print(&page(&name, command)?)?;
+        }
+        Some(folder) => {
+            for (name, command) in all() {
+                write(&folder.join(format!("{name}.1")), &page(&name, command)?)?;
+            }
+        }
+    }
+    Ok(Exit::Fine)
+}
+
+/// The command line and each of its commands, under the names of their pages.
+fn all() -> Vec<(String, Command)> {
+    let line = whole();
+    let commands = line.get_subcommands().filter(|command| !command.is_hide_set() && command.get_name() != "help");
+    let mut pages = vec![("planrun".to_owned(), line.clone())];
+    pages.extend(commands.map(|command| (format!("planrun-{}", command.get_name()), command.clone())));
+    pages
+}
+
+/// The page's name and what it is about.
+fn command(name: Option<&str>) -> Result<(String, Command), Failure> {
+    let Some(name) = name else { return Ok(("planrun".to_owned(), whole())) };
+    let pages = all();
+    let names = || pages.iter().filter_map(|(name, _)| name.strip_prefix("planrun-"));
+    let found = pages.iter().find(|(page, _)| page.strip_prefix("planrun-") == Some(name));
+    found.cloned().ok_or_else(|| {
+        let hint = closest(name, names()).map(|near| format!(", did you mean `{near}`?")).unwrap_or_default();
+        Failure::Usage(format!("there is no command `{name}`{hint}"))
+    })
+}
+
+/// The command line with the flags of every command filled in.
+fn whole() -> Command {
+    let mut line = CommandLine::command();
+    line.build();
+    line
+}
+
+fn page(name: &str, command: Command) -> Result<String, Failure> {
+    let mut page = Vec::new();
+    let written = Man::new(command).title(name).render(&mut page);
+    written.map_err(|error| Failure::Environment(format!("cannot write the page: {error}")))?;
+    Ok(String::from_utf8_lossy(&page).into_owned())
+}
+
+fn write(path: &Path, page: &str) -> Result<(), Failure> {
+    let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+    let written = made.and_then(|()| RealHost.write_file(path, page.as_bytes()));
+    written.map_err(|error| Failure::Environment(format!("cannot write `{}`: {error}", path.display())))
+}

@@ -1,0 +1,107 @@
+//! The documents that are made from what the program knows: its commands and its codes.
+
+use std::fmt::Write as _;
+
+use clap::{Arg, ArgAction, Command, CommandFactory as _};
+
+use super::CommandLine;
+use crate::diag::codes;
+
+/// Every command with its arguments and flags, in Markdown.
+#[must_use]
+pub fn commands() -> String {
+    let mut line = CommandLine::command();
+    line.build();
+    let mut text = String::new();
+    for command in line.get_subcommands().filter(|command| !command.is_hide_set() && command.get_name() != "help") {
+        section(&mut text, command);
+    }
+    let _ = write!(text, "### Everywhere\n\n{}", table(&everywhere(&line)));
+    text
+}
+
+/// Every code with its page, in Markdown.
+#[must_use]
+pub fn codes() -> String {
+    let mut text = String::new();
+    for (title, group) in &codes::GROUPS {
+        let _ = write!(text, "- {title}: ");
+        let links = group.iter().map(|code| format!("[`{0}`](#{0})", code.name)).collect::<Vec<_>>();
+        let _ = writeln!(text, "{}", links.join(", "));
+    }
+    for (title, group) in &codes::GROUPS {
+        let _ = write!(text, "\n## {title}\n");
+        for code in *group {
+            // Plans on pages are wrong on purpose, so they are no examples of the language.
+            let page = code.page.replace("```plan\n", "```text\n").replace("```json\n", "```text\n");
+            let _ = write!(text, "\n### {}\n\n*{}.* {}", code.name, code.severity, page);
+        }
+    }
+    text
+}
+
+fn section(text: &mut String, command: &Command) {
+    let usage = command.clone().render_usage().to_string();
+    let usage = usage.trim_start_matches("Usage: ").replace(" [OPTIONS]", "");
+    let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+    let _ =
+        write!(text, "### planrun {}\n\n`{}`: {}.\n\n", command.get_name(), usage.trim(), about.trim_end_matches('.'));
+    let own: Vec<&Arg> = command.get_arguments().filter(|arg| !is_everywhere(arg)).collect();
+    if !own.is_empty() {
+        let _ = writeln!(text, "{}", table(&own));
+    }
+}
+
+fn everywhere(line: &Command) -> Vec<&Arg> {
+    line.get_arguments().filter(|arg| is_everywhere(arg) || arg.get_id() == "version").collect()
+}
+
+fn is_everywhere(arg: &Arg) -> bool {
+    arg.is_global_set() || arg.is_hide_set() || matches!(arg.get_id().as_str(), "help" | "version")
+}
+
+fn table(arguments: &[&Arg]) -> String {
+    let mut text = "| | |\n| --- | --- |\n".to_owned();
+    for arg in arguments.iter().filter(|arg| !arg.is_hide_set()) {
+        let help = arg.get_help().map(|help| help.to_string().replace('\n', " ")).unwrap_or_default();
+        let stop = if help.is_empty() || help.ends_with(['.', ':']) { "" } else { "." };
+        let _ = writeln!(text, "| {} | {}{stop}{} |", spelled(arg), escaped(&help), escaped(&choices(arg)));
+    }
+    text
+}
+
+/// The argument as it is typed.
+fn spelled(arg: &Arg) -> String {
+    let takes = matches!(arg.get_action(), ArgAction::Set | ArgAction::Append);
+    let values: Vec<&str> = arg.get_value_names().into_iter().flatten().map(clap::builder::Str::as_str).collect();
+    let value = if takes && !values.is_empty() { format!(" {}", values.join(" ")) } else { String::new() };
+    let text = match (arg.get_short(), arg.get_long()) {
+        (Some(short), Some(long)) => format!("-{short}, --{long}{value}"),
+        (Some(short), None) => format!("-{short}{value}"),
+        (None, Some(long)) => format!("--{long}{value}"),
+        (None, None) => values.join(" "),
+    };
+    format!("`{}`", escaped(&text))
+}
+
+/// The values that it takes, and the one that holds where it is left out.
+fn choices(arg: &Arg) -> String {
+    if !matches!(arg.get_action(), ArgAction::Set | ArgAction::Append) {
+        return String::new();
+    }
+    let values: Vec<_> = arg.get_possible_values().iter().map(|value| format!("`{}`", value.get_name())).collect();
+    let default: Vec<_> =
+        arg.get_default_values().iter().map(|value| format!("`{}`", value.to_string_lossy())).collect();
+    let mut text = String::new();
+    if !values.is_empty() {
+        let _ = write!(text, " One of {}.", values.join(", "));
+    }
+    if !default.is_empty() {
+        let _ = write!(text, " Else: {}.", default.join(", "));
+    }
+    text
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('|', "\\|")
+}

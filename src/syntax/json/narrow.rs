@@ -1,0 +1,299 @@
+//! The JSON Schema of plans over the tools at hand, in the subset that models' structured output takes.
+//!
+//! Providers publish what they refuse: every object closed, every key required, `anyOf` below the root only, no `oneOf`,
+//! `allOf`, `if`, patterns or ranges, nothing beside a `$ref`, no recursion. `docs/json-form.md` names the sources.
+
+use serde_json::{Map, Value, json};
+
+use super::schema::choice_name;
+use super::shapes::{CALL, Choice, FILE, Key, Shape, Slot, Word, settings_of};
+use super::values::TEXT;
+use crate::syntax::canonical_name;
+use crate::types::{Parameter, Signature};
+
+/// How many bodies stand in each other at most; the schema says each level anew, since it may not refer to itself.
+const LEVELS: usize = 2;
+
+/// How much of the form the schema offers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Breadth {
+    /// Every key; those that may be left out may be null.
+    Full,
+    /// Only keys that must be there: for providers that count nullable keys.
+    Lean,
+}
+
+/// Writes the schema.
+struct Writer {
+    breadth: Breadth,
+    defs: Map<String, Value>,
+}
+
+/// The schema of plans that call only these tools.
+#[must_use]
+pub fn narrowed<'s>(tools: impl IntoIterator<Item = &'s Signature>, breadth: Breadth) -> Value {
+    let mut tools: Vec<_> = tools.into_iter().collect();
+    tools.sort_by_key(|tool| (tool.namespace.clone(), tool.name.clone()));
+    let mut writer = Writer { breadth, defs: Map::new() };
+    let calls = tools.iter().map(|tool| writer.tool_call(tool)).collect::<Vec<_>>();
+    writer.defs.insert(CALL.kind.to_owned(), json!({ "anyOf": calls }));
+    if breadth == Breadth::Full {
+        writer.defs.insert(TEXT.to_owned(), text());
+    }
+    let mut root = writer.object(&FILE, 0);
+    if let Value::Object(root) = &mut root {
+        root.insert("$defs".to_owned(), Value::Object(writer.defs));
+    }
+    root
+}
+
+/// A file that `encode` wrote, in the shape of the narrowed schema: every key is there, null where it is left out, and values
+/// are strings or texts.
+#[must_use]
+pub fn complete<'s>(file: &Value, tools: impl IntoIterator<Item = &'s Signature>) -> Value {
+    let completion = Completion { tools: tools.into_iter().collect() };
+    completion.object(file, &FILE)
+}
+
+impl Writer {
+    /// An object; `level` is how many bodies stand around.
+    fn object(&mut self, shape: &'static Shape, level: usize) -> Value {
+        let mut properties = Map::new();
+        if shape.one_of {
+            properties.insert("kind".to_owned(), json!({ "type": "string", "enum": [shape.kind] }));
+        }
+        let full = self.breadth == Breadth::Full;
+        for key in shape.all_keys().filter(|key| offered(key) && (key.required || full)) {
+            if let Some(written) = self.property(key, shape, level) {
+                properties.insert(key.name.to_owned(), written);
+            }
+        }
+        closed(shape.about, &properties)
+    }
+
+    /// What stands under a key; `None` where the level holds no further bodies.
+    fn property(&mut self, key: &Key, shape: &Shape, level: usize) -> Option<Value> {
+        let held = match key.slot {
+            Slot::Name | Slot::Text | Slot::Type | Slot::Pattern | Slot::Tool => json!({ "type": "string" }),
+            Slot::Names(_) => json!({ "type": "array", "items": { "type": "string" } }),
+            Slot::Word(word) => word_schema(word),
+            Slot::Flag => json!({ "type": "boolean" }),
+            Slot::Value => return Some(self.value(key)),
+            Slot::Settings => self.object(settings_of(shape.kind, key.name), level),
+            Slot::Arguments => return None,
+            Slot::Call => json!({ "$ref": format!("#/$defs/{}", CALL.kind) }),
+            Slot::Object(inner) => self.object(inner, level),
+            Slot::Objects(inner) => json!({ "type": "array", "items": self.object(inner, level) }),
+            Slot::Choice(choice) => self.chosen(choice, level)?,
+            Slot::Choices(choice) => json!({ "type": "array", "items": self.chosen(choice, level)? }),
+        };
+        Some(if key.required { with_description(held, key.about) } else { nullable(&held, key.about) })
+    }
+
+    /// A value is an expression or a text; numbers and the like are expressions too.
+    fn value(&self, key: &Key) -> Value {
+        let mut kinds = vec![json!({ "type": "string" })];
+        if self.breadth == Breadth::Lean {
+            return with_description(json!({ "type": "string" }), key.about);
+        }
+        kinds.push(json!({ "$ref": format!("#/$defs/{TEXT}") }));
+        if !key.required {
+            kinds.push(json!({ "type": "null" }));
+        }
+        json!({ "description": key.about, "anyOf": kinds })
+    }
+
+    /// One of several shapes, as a definition of its level.
+    fn chosen(&mut self, choice: Choice, level: usize) -> Option<Value> {
+        let inner = level + usize::from(choice == Choice::Statement);
+        if inner > LEVELS {
+            return None;
+        }
+        let name = format!("{}_{inner}", choice_name(choice));
+        if !self.defs.contains_key(&name) {
+            let offered: Vec<_> = choice.shapes().iter().filter(|shape| self.offers(choice, shape, inner)).collect();
+            let shapes = offered.into_iter().map(|shape| self.object(shape, inner)).collect::<Vec<_>>();
+            self.defs.insert(name.clone(), json!({ "anyOf": shapes }));
+        }
+        Some(json!({ "$ref": format!("#/$defs/{name}") }))
+    }
+
+    /// Whether a shape can be written at this level: its bodies must have room, and its keys must not be free.
+    fn offers(&self, choice: Choice, shape: &Shape, level: usize) -> bool {
+        let deep = shape.all_keys().any(|key| key.required && matches!(key.slot, Slot::Choices(Choice::Statement)));
+        let free = self.breadth == Breadth::Lean && shape.all_keys().any(|key| matches!(key.slot, Slot::Settings));
+        match choice {
+            Choice::Item => shape.kind != "test",
+            Choice::Statement => !(free || deep && level >= LEVELS),
+            // A body in an action would stand eleven objects deep, and ten are taken.
+            Choice::Action => !deep,
+            Choice::TestStatement | Choice::Outcome => false,
+        }
+    }
+
+    fn tool_call(&self, tool: &Signature) -> Value {
+        let wanted = |parameter: &&Parameter| parameter.required || self.breadth == Breadth::Full;
+        let arguments = tool.parameters.iter().filter(wanted).map(|parameter| {
+            let about = match &parameter.description {
+                Some(about) => format!("{}: {about}", parameter.ty),
+                None => parameter.ty.to_string(),
+            };
+            let key = json!({ "description": about });
+            let mut kinds = vec![json!({ "type": "string" })];
+            if self.breadth == Breadth::Full {
+                kinds.push(json!({ "$ref": format!("#/$defs/{TEXT}") }));
+            }
+            if !parameter.required {
+                kinds.push(json!({ "type": "null" }));
+            }
+            (parameter.name.to_string(), merged(key, kinds))
+        });
+        let arguments = closed("Values under the names of arguments.", &arguments.collect());
+        let mut properties = Map::new();
+        properties.insert("tool".to_owned(), json!({ "type": "string", "enum": [dotted(tool)] }));
+        properties.insert("arguments".to_owned(), arguments);
+        closed(tool.description.as_deref().unwrap_or("A tool."), &properties)
+    }
+}
+
+/// Keys that a model has no use for, or whose content is not known beforehand.
+fn offered(key: &Key) -> bool {
+    key.name != "$schema" && !matches!(key.slot, Slot::Arguments)
+}
+
+fn dotted(tool: &Signature) -> String {
+    format!("{}.{}", canonical_name(&tool.namespace), canonical_name(&tool.name))
+}
+
+/// The one kind, or any of several.
+fn merged(mut object: Value, mut kinds: Vec<Value>) -> Value {
+    if let Value::Object(map) = &mut object {
+        match kinds.pop() {
+            Some(Value::Object(only)) if kinds.is_empty() => map.extend(only),
+            Some(last) => {
+                kinds.push(last);
+                map.insert("anyOf".to_owned(), kinds.into());
+            }
+            None => {}
+        }
+    }
+    object
+}
+
+fn text() -> Value {
+    let mut properties = Map::new();
+    properties.insert(TEXT.to_owned(), json!({ "type": "string" }));
+    closed("Text in which only ${…} is code.", &properties)
+}
+
+/// An object of exactly these keys.
+fn closed(about: &str, properties: &Map<String, Value>) -> Value {
+    let required: Vec<Value> = properties.keys().map(|key| Value::from(key.as_str())).collect();
+    json!({
+        "description": about,
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false,
+    })
+}
+
+fn word_schema(word: Word) -> Value {
+    match word {
+        Word::Effect | Word::Moment => json!({ "type": "string", "enum": word.known() }),
+        Word::Name | Word::Class | Word::Code => json!({ "type": "string" }),
+    }
+}
+
+/// Says what a key is for, where nothing forbids it: beside a `$ref` stands nothing.
+fn with_description(mut held: Value, about: &str) -> Value {
+    if let Value::Object(map) = &mut held
+        && !map.contains_key("$ref")
+    {
+        map.insert("description".to_owned(), about.into());
+    }
+    held
+}
+
+fn nullable(held: &Value, about: &str) -> Value {
+    json!({ "description": about, "anyOf": [held, { "type": "null" }] })
+}
+
+/// Fills in what the narrowed schema wants to be there.
+struct Completion<'s> {
+    tools: Vec<&'s Signature>,
+}
+
+impl Completion<'_> {
+    fn object(&self, value: &Value, shape: &'static Shape) -> Value {
+        let mut object = Map::new();
+        if shape.one_of {
+            object.insert("kind".to_owned(), shape.kind.into());
+        }
+        for key in shape.all_keys().filter(|key| offered(key)) {
+            let held = match value.get(key.name) {
+                Some(held) => self.slot(held, key, shape),
+                None => Value::Null,
+            };
+            object.insert(key.name.to_owned(), held);
+        }
+        Value::Object(object)
+    }
+
+    fn slot(&self, value: &Value, key: &Key, shape: &'static Shape) -> Value {
+        let list =
+            |write: &dyn Fn(&Value) -> Value| value.as_array().into_iter().flatten().map(write).collect::<Vec<_>>();
+        match key.slot {
+            Slot::Value => expression(value),
+            Slot::Settings => self.object(value, settings_of(shape.kind, key.name)),
+            Slot::Call => self.call(value),
+            Slot::Object(inner) => self.object(value, inner),
+            Slot::Objects(inner) => list(&|value| self.object(value, inner)).into(),
+            Slot::Choice(choice) => self.chosen(value, choice),
+            Slot::Choices(choice) => list(&|value| self.chosen(value, choice)).into(),
+            Slot::Name
+            | Slot::Names(_)
+            | Slot::Text
+            | Slot::Flag
+            | Slot::Word(_)
+            | Slot::Type
+            | Slot::Pattern
+            | Slot::Tool
+            | Slot::Arguments => value.clone(),
+        }
+    }
+
+    fn chosen(&self, value: &Value, choice: Choice) -> Value {
+        let kind = value.get("kind").and_then(Value::as_str);
+        let shape = choice.shapes().iter().find(|shape| Some(shape.kind) == kind);
+        shape.map_or_else(|| value.clone(), |shape| self.object(value, shape))
+    }
+
+    fn call(&self, value: &Value) -> Value {
+        let tool = value.get("tool").and_then(Value::as_str);
+        let Some(tool) = self.tools.iter().find(|known| Some(dotted(known).as_str()) == tool) else {
+            return value.clone();
+        };
+        let given = value.get("arguments");
+        let mut arguments = Map::new();
+        for parameter in &tool.parameters {
+            let value = given.and_then(|given| given.get(&*parameter.name)).map_or(Value::Null, expression);
+            arguments.insert(parameter.name.to_string(), value);
+        }
+        // What the tool does not know stays, so that it is seen.
+        for (name, value) in given.and_then(Value::as_object).into_iter().flatten() {
+            arguments.entry(name.clone()).or_insert_with(|| expression(value));
+        }
+        json!({ "tool": dotted(tool), "arguments": arguments })
+    }
+}
+
+/// A value as an expression in a string; texts stay texts.
+fn expression(value: &Value) -> Value {
+    match value {
+        Value::String(_) => value.clone(),
+        Value::Object(map) if map.len() == 1 && map.get(TEXT).is_some_and(Value::is_string) => value.clone(),
+        Value::Null => "null".into(),
+        Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => super::expression_text(value).into(),
+    }
+}

@@ -1,0 +1,128 @@
+//! Documents that are made from the program are current, and what it prints for shells, `man` and models holds.
+
+use planrun::cli::manual;
+
+use crate::support::{compare, folder, planrun, root};
+
+/// `PLANRUN_BLESS=1 cargo test --test it documents` writes them again.
+#[test]
+fn generated_documents_are_current() {
+    let codes = format!(
+        "# Codes\n\nWhat `planrun check` reports, as `planrun explain CODE` tells it. This page is made from the program; \
+         `PLANRUN_BLESS=1 cargo test --test it documents` writes it again.\n\n{}",
+        manual::codes()
+    );
+    current("docs/codes.md", &codes);
+    let path = root().join("docs/cli.md");
+    let document = std::fs::read_to_string(&path).unwrap();
+    let (start, end) = ("<!-- generated: commands -->\n", "<!-- end -->");
+    let (before, rest) = document.split_once(start).unwrap();
+    let (_, after) = rest.split_once(end).unwrap();
+    current("docs/cli.md", &format!("{before}{start}\n{}{end}{after}", manual::commands()));
+}
+
+/// Whether a document says what it should; the documents are long, so nobody wants to see both.
+fn current(name: &str, text: &str) {
+    let same = compare(&root().join(name), text).is_ok();
+    assert!(same, "{name} is out of date: PLANRUN_BLESS=1 cargo test --test it documents writes it again");
+}
+
+#[test]
+fn shells_get_completions_and_man_gets_pages() {
+    for (shell, sign) in [("bash", "_planrun()"), ("zsh", "#compdef planrun"), ("fish", "complete -c planrun")] {
+        let output = planrun(["completions", shell]).run();
+        assert_eq!(output.status, 0);
+        assert!(output.stdout.contains(sign) && output.stdout.contains("check"), "{shell}");
+    }
+    assert_eq!(planrun(["completions", "cmd"]).run().status, 2);
+    let page = planrun(["man", "check"]).run();
+    assert!(page.stdout.contains(".TH planrun-check 1") && page.stdout.contains("deny"), "{}", page.stdout);
+    assert!(planrun(["man", "chekc"]).run().stderr.contains("did you mean `check`?"));
+    let folder = folder([("readme.txt", "")]);
+    assert_eq!(planrun(["man", "--out", "man1"]).within(folder.path()).run().status, 0);
+    for page in ["planrun.1", "planrun-run.1", "planrun-export.1"] {
+        assert!(folder.path().join("man1").join(page).exists(), "{page}");
+    }
+}
+
+#[test]
+fn help_knows_every_command_and_wrong_words_get_a_suggestion() {
+    let list = planrun(["help"]).run();
+    for command in
+        ["check", "run", "graph", "eval", "explain", "export", "schema", "init", "mock", "completions", "man"]
+    {
+        assert!(list.stdout.contains(&format!("  {command} ")), "{command}");
+        let help = planrun(["help", command]).run();
+        assert_eq!(help.status, 0, "{command}");
+        assert!(help.stdout.contains("Usage: planrun"), "{command}: {}", help.stdout);
+    }
+    assert!(planrun(["exprot"]).run().stderr.contains("'export'"));
+    assert!(planrun(["schema", "--catalgo"]).run().stderr.contains("'--catalog'"));
+}
+
+/// The tools that the examples of the language call.
+const DESK: &str = "
+name: desk
+tools:
+  - name: find
+    endpoint: http://127.0.0.1:9/tool
+    effect: read
+    parameters: { type: object, properties: { customer: { type: string } }, required: [customer] }
+    returns:
+      type: object
+      properties:
+        tickets:
+          type: array
+          items: { type: object, properties: { id: { type: integer }, state: { type: string } }, required: [id, state] }
+      required: [tickets]
+    mock: { tickets: [{ id: 1, state: open }, { id: 2, state: closed }] }
+  - name: close
+    endpoint: http://127.0.0.1:9/tool
+    effect: effect
+    parameters: { type: object, properties: { id: { type: integer }, note: { type: string } }, required: [id] }
+    returns: { type: object, properties: { closed_at: { type: string } }, required: [closed_at] }
+    errors: [{ reason: locked, class: tool.locked, happened: \"no\" }]
+    mock: { closed_at: now }
+";
+const MAIL: &str = "
+name: mail
+tools:
+  - name: send
+    endpoint: http://127.0.0.1:9/tool
+    effect: effect
+    parameters:
+      type: object
+      properties: { to: { type: string }, subject: { type: string }, body: { type: string } }
+      required: [to, subject, body]
+    returns: { type: object, properties: { id: { type: string } }, required: [id] }
+    mock: { id: M1 }
+";
+
+/// What a model is told of the language is true: its plans are without a finding, and run.
+#[test]
+fn the_language_in_two_pages_is_true_and_short() {
+    let text = planrun(["explain", "--language"]).run().stdout;
+    // Four bytes of English make a token, of code three: this is about 2,000.
+    assert!(text.len() < 7000, "{} bytes", text.len());
+    let plans: Vec<_> = text.split("```plan\n").skip(1).filter_map(|rest| rest.split("\n```").next()).collect();
+    assert!(!plans.is_empty());
+    for plan in plans {
+        let folder = folder([("apps/desk.yaml", DESK), ("apps/mail.yaml", MAIL), ("a.plan", plan)]);
+        let check = planrun(["check", "--deny", "warnings", "a.plan"]).within(folder.path()).run();
+        assert_eq!((check.status, check.stdout.as_str()), (0, ""), "{}", check.stderr);
+        let run = planrun(["run", "a.plan", "--mock", "-i", "customer=ada"]).within(folder.path()).run();
+        assert_eq!(run.status, 0, "{run:?}");
+        assert_eq!(run.json(), serde_json::json!({ "closed": 1, "told": true, "sent": "M1" }));
+    }
+}
+
+#[test]
+fn explain_lists_groups_and_suggests() {
+    let list = planrun(["explain"]).run().stdout;
+    for group in ["Text\n", "Names\n", "Types\n", "Failure\n"] {
+        assert!(list.contains(group), "{group}");
+    }
+    let unknown = planrun(["explain", "unknown-toool"]).run();
+    assert_eq!(unknown.status, 2);
+    assert!(unknown.stderr.contains("did you mean `unknown-tool`?"), "{}", unknown.stderr);
+}
