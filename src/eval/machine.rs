@@ -8,12 +8,19 @@ use super::path::Absence;
 use super::{Environment, EvalError};
 use crate::builtins::operators::{self, Arithmetic};
 use crate::builtins::{Failure, FailureKind, Function};
-use crate::sema::expr::{Link, MapKey, Matcher, Node, Op, Operator, Piece};
+use crate::sema::expr::{Link, LinkOp, MapKey, Matcher, Node, Op, Operator, Piece};
 use crate::source::Span;
 use crate::value::{Key, Map, Value};
 
 /// How deep a produced value may nest, so that nothing that walks values meets the end of the stack.
 const MAX_DEPTH: usize = 256;
+
+/// So many parts a value that is made may have, those that it shares counted once for each place. The largest result
+/// of a tool has fewer.
+const MOST_PARTS: u64 = 8 * 1024 * 1024;
+
+/// Functions that look at all that is in what they are given.
+const WALKERS: [&str; 4] = ["json", "format", "distinct", "flatten"];
 
 /// So many arguments, receiver included, are passed without an allocation.
 const STACKED_ARGUMENTS: usize = 4;
@@ -36,14 +43,10 @@ impl<'a> Machine<'a> {
     /// Evaluates the whole expression.
     pub(super) fn run(mut self, root: &Node) -> Outcome {
         let value = self.node(root)?;
-        match &root.op {
-            Op::Constant(_) | Op::Place(_) | Op::Path { .. } => Ok(value),
-            _ if is_deeper(&value, MAX_DEPTH) => {
-                let message = format!("the value nests deeper than {MAX_DEPTH} levels");
-                Err(EvalError::new(FailureKind::CostLimit, message, root.span))
-            }
-            _ => Ok(value),
+        if !is_read(root) {
+            bounded(&value, root.span)?;
         }
+        Ok(value)
     }
 
     /// Evaluates one operation. The arms are calls, which keeps the frames of deep nesting small.
@@ -183,6 +186,9 @@ impl<'a> Machine<'a> {
         for value in values {
             // What a function reads is work as well as what it makes.
             self.charge_for(value, span)?;
+            if WALKERS.contains(&function.name) {
+                bounded(value, span)?;
+            }
         }
         let result = (function.body)(values).map_err(EvalError::at(span))?;
         self.charge_for(&result, span)?;
@@ -267,7 +273,7 @@ impl<'a> Machine<'a> {
         };
         let arithmetic = match operator {
             Operator::Equal | Operator::NotEqual => {
-                self.charge_for(&left, span)?;
+                self.charge(parts(&left, span)?, span)?;
                 return Ok(Value::Bool((left == *right) == (operator == Operator::Equal)));
             }
             Operator::Less => return compared("<", Ordering::is_lt),
@@ -276,7 +282,8 @@ impl<'a> Machine<'a> {
             Operator::GreaterEqual => return compared(">=", Ordering::is_ge),
             Operator::In => {
                 if let Value::List(elements) = right {
-                    self.charge(elements.len() as u64, span)?;
+                    let each = parts(&left, span)?.max(1);
+                    self.charge(each.saturating_mul(elements.len() as u64), span)?;
                 }
                 return operators::contained(&left, right).map(Value::Bool).map_err(EvalError::at(span));
             }
@@ -355,11 +362,38 @@ pub(super) fn no_method(name: &str, value: &Value) -> Failure {
     Failure::new(FailureKind::NoOverload, format!("no such overload: {} has no `{name}`", value.kind_name()))
 }
 
-fn is_deeper(value: &Value, limit: usize) -> bool {
-    let Some(limit) = limit.checked_sub(1) else { return true };
+/// Whether a node only reads what is there already.
+fn is_read(node: &Node) -> bool {
+    if let Op::Path { base, links } = &node.op {
+        let computed = |link: &Link| !matches!(link.op, LinkOp::Field { .. } | LinkOp::Index(_));
+        return is_read(base) && !links.iter().any(computed);
+    }
+    matches!(node.op, Op::Constant(_) | Op::Place(_))
+}
+
+/// Refuses a value that is too deep or too large for whoever walks it: one that shares its parts is soon larger than
+/// the work that made it.
+fn bounded(value: &Value, span: Span) -> Result<(), EvalError> {
+    parts(value, span).map(drop)
+}
+
+/// How many parts a value has; none where it is no list and no map.
+fn parts(value: &Value, span: Span) -> Result<u64, EvalError> {
+    let mut left = MOST_PARTS;
+    count(value, MAX_DEPTH, &mut left).map_err(|message| EvalError::new(FailureKind::CostLimit, message, span))?;
+    Ok(MOST_PARTS - left)
+}
+
+fn count(value: &Value, depth: usize, left: &mut u64) -> Result<(), String> {
     match value {
-        Value::List(elements) => elements.iter().any(|element| is_deeper(element, limit)),
-        Value::Map(entries) => entries.values().any(|element| is_deeper(element, limit)),
+        Value::List(elements) => {
+            let depth = enter(elements.len(), depth, left)?;
+            elements.iter().try_for_each(|element| count(element, depth, left))
+        }
+        Value::Map(entries) => {
+            let depth = enter(entries.len(), depth, left)?;
+            entries.values().try_for_each(|element| count(element, depth, left))
+        }
         Value::Null
         | Value::Bool(_)
         | Value::Int(_)
@@ -370,6 +404,12 @@ fn is_deeper(value: &Value, limit: usize) -> bool {
         | Value::Bytes(_)
         | Value::Timestamp(_)
         | Value::Duration(_)
-        | Value::Type(_) => false,
+        | Value::Type(_) => Ok(()),
     }
+}
+
+/// Counts what a list or map holds, and tells how deep its parts may still be.
+fn enter(size: usize, depth: usize, left: &mut u64) -> Result<usize, String> {
+    *left = left.checked_sub(size as u64).ok_or_else(|| format!("the value has more than {MOST_PARTS} parts"))?;
+    depth.checked_sub(1).ok_or_else(|| format!("the value nests deeper than {MAX_DEPTH} levels"))
 }

@@ -19,10 +19,12 @@ pub fn mutated(project: &Project, seed: u64) -> Project {
 /// A word or sign of the text: where it is.
 type Place = std::ops::Range<usize>;
 
-/// The words and signs that stand below the first line of the first plan.
+/// The words and signs below the contracts of tools, which the tools would not keep if they were changed.
 fn words(text: &str) -> Vec<Place> {
+    let contracts = text.rfind("\ntool ").map_or(0, |last| last + 1);
+    let first = contracts + text[contracts..].find('\n').unwrap_or(0);
     let mut places = Vec::new();
-    let mut rest = text.char_indices().peekable();
+    let mut rest = text.char_indices().skip_while(|(at, _)| *at < first).peekable();
     while let Some((start, first)) = rest.next() {
         let mut end = start + first.len_utf8();
         let alike = |next: char| {

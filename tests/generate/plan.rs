@@ -228,9 +228,6 @@ impl Writer<'_> {
             }
             text.push_str("    }\n");
         }
-        if self.dice.one_in(6) {
-            text.push_str("    allow { net: [\"127.0.0.1:*\", \"*.example.com\"], read: [\"notes/*.md\"] }\n");
-        }
         text
     }
 

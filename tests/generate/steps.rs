@@ -47,7 +47,7 @@ impl Writer<'_> {
             None => String::new(),
         };
         let tool = body.called.as_ref().and_then(|called| called.tool);
-        let recovers = !matches!(body.kind, Kind::Race(_)) && self.dice.one_in(5);
+        let recovers = !matches!(body.kind, Kind::Race(_)) && self.dice.one_in(3);
         let recover = if recovers { self.recover(tool, &body.ty) } else { String::new() };
         self.scope.forget(mark);
         self.scope.add(&name, body.ty, body.kind);

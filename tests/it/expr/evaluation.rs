@@ -85,6 +85,20 @@ fn work_is_bounded() {
     assert_eq!(failure("big.map(a, big.exists(b, b == -1))"), FailureKind::CostLimit);
     assert_eq!(failure("big.all(a, big.all(b, true)) || true"), FailureKind::CostLimit);
     assert_eq!(failure("big.map(a, big)[0] + big.map(a, big + big)[0]"), FailureKind::CostLimit);
+    // A value that doubles with each link shares its parts, and whoever walks it meets each of them again.
+    let doubled = format!("[1]{}", ".map(x, [x, x])".repeat(60));
+    for text in ["", " == [1]", ".flatten(100)", ".distinct()"] {
+        assert_eq!(failure(&format!("{doubled}{text}")), FailureKind::CostLimit, "{text}");
+    }
+    assert_eq!(failure(&format!("json({doubled})")), FailureKind::CostLimit);
+    assert_eq!(failure(&format!("'%s'.format([{doubled}])")), FailureKind::CostLimit);
+    assert_eq!(failure(&format!("{doubled} in [{doubled}]")), FailureKind::CostLimit);
+    // Text that doubles: each sum is a sixteenth of its length.
+    let text = (0..40).fold("'0123456789abcdef'".to_owned(), |text, level| {
+        format!("cel.bind(t{level}, {text}, t{level} + t{level})")
+    });
+    assert_eq!(failure(&text), FailureKind::CostLimit);
+    assert_eq!(failure("lists.range(1000000).map(a, lists.range(1000000))"), FailureKind::CostLimit);
     let (code, _) = world().check("[1, 2, 3].map(a, a + 1)");
     assert!(evaluate_within(&code, &world(), 5).is_err());
     assert!(evaluate(&code, &world()).is_ok());

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use super::workshop::{Workshop, seeds};
 use crate::generate::{Project, Size, project};
 
-/// So many plans are tried, unless `PLANRUN_PLANS` says otherwise; most of them are small.
+/// So many plans are tried in CI; most of them are small.
 const PLANS: u64 = 5000;
 /// One plan in so many has the size of what people write.
 const USUAL: u64 = 25;

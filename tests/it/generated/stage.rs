@@ -1,0 +1,114 @@
+//! Runs a checked plan in this process, on paused time, against tools that keep their contracts and sometimes fail.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use planrun::engine::{self, Context, Defaults, Event, Outcome, Program};
+use planrun::host::{Host, MemoryHost};
+use planrun::sema::Plan;
+use planrun::tools::{Answer, CallError, Catalog, Permissions, Reply, Request, Sent, Transport};
+use planrun::types::{ErrorClass, Signature, decode, to_schema};
+use planrun::value::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::edges::answer;
+use crate::generate::{Dice, Project, Tool};
+
+/// A tool that gives what its schema allows, and fails as its contract and the net let it.
+struct Double {
+    tool: Tool,
+    seed: u64,
+    calls: AtomicU64,
+    /// One call in so many fails; none where it is zero.
+    failing: usize,
+}
+
+/// How often calls fail.
+#[derive(Clone, Copy, Debug)]
+pub enum Weather {
+    Fair,
+    Rough,
+}
+
+/// Runs a plan; everything that happens follows from the seed.
+pub fn perform(plan: &Arc<Plan>, project: &Project, weather: Weather, seed: u64) -> Outcome {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+    runtime.block_on(async {
+        let host: Arc<dyn Host> = Arc::new(MemoryHost::new(seed));
+        let mut catalog = Catalog::new(host.clone(), PathBuf::from("/"), &Arc::new(Permissions::none()));
+        for tool in &project.tools {
+            let failing = match weather {
+                Weather::Fair => 0,
+                Weather::Rough => 3,
+            };
+            let signature = Signature::unknown(tool.namespace.as_str().into(), tool.name.as_str().into());
+            let double = Double { tool: tool.clone(), seed, calls: AtomicU64::new(0), failing };
+            catalog.add(signature, Arc::new(double));
+        }
+        let context = Context {
+            host,
+            tools: Arc::new(catalog),
+            limit: None,
+            root: PathBuf::from("/"),
+            run_id: "test-run".to_owned(),
+            defaults: Defaults::default(),
+            observer: &mut |_: &Event<'_>| {},
+            cancel: CancellationToken::new(),
+        };
+        engine::run(&Arc::new(Program::new(plan.clone())), &inputs(plan, seed), context).await
+    })
+}
+
+/// Values for the parameters of a plan; some of those that need not be given are not.
+fn inputs(plan: &Plan, seed: u64) -> BTreeMap<Arc<str>, Value> {
+    let mut dice = Dice::new(seed);
+    let mut inputs = BTreeMap::new();
+    for parameter in &plan.parameters {
+        if parameter.required || dice.one_in(2) {
+            let json = answer(&to_schema(&parameter.ty), &mut dice);
+            inputs.insert(parameter.name.clone(), decode(&json, &parameter.ty).unwrap());
+        }
+    }
+    inputs
+}
+
+impl Transport for Double {
+    fn call(&self, request: Request) -> Reply {
+        let call = self.calls.fetch_add(1, Ordering::Relaxed);
+        let name = request.signature.path().bytes().fold(call, |hash, byte| hash.wrapping_mul(31) + u64::from(byte));
+        let mut dice = Dice::new(self.seed ^ name.wrapping_mul(0x9e37));
+        let wait = *dice.pick(&[0, 0, 10, 1500]);
+        let outcome = if self.failing > 0 && dice.one_in(self.failing) {
+            Err(self.failure(&mut dice))
+        } else {
+            Ok(Answer::Json(answer(&self.tool.returns, &mut dice)))
+        };
+        if wait == 0 {
+            return Reply::Now(outcome);
+        }
+        Reply::Later(Box::pin(async move {
+            tokio::time::sleep(Duration::from_millis(wait)).await;
+            outcome
+        }))
+    }
+}
+
+impl Double {
+    fn failure(&self, dice: &mut Dice) -> CallError {
+        let mut kinds = vec![
+            ("transient.timeout".to_owned(), Sent::Maybe),
+            ("transient.unavailable".to_owned(), Sent::No),
+            ("transient.rate_limited".to_owned(), Sent::No),
+            ("auth.authorization".to_owned(), Sent::Answered),
+            ("tool.failed".to_owned(), Sent::Answered),
+        ];
+        kinds.extend(self.tool.fails.iter().map(|name| (format!("tool.{name}"), Sent::Answered)));
+        let (class, sent) = dice.pick(&kinds).clone();
+        let retry_after = dice.one_in(4).then_some(Duration::from_secs(3));
+        let class = ErrorClass::find(&class).unwrap();
+        CallError { message: format!("made up: {class}"), class, sent, retry_after }
+    }
+}
