@@ -8,14 +8,15 @@ use crate::types::Signature;
 /// Signatures by namespace and name. The checker sees tools in no other form.
 #[derive(Clone, Debug, Default)]
 pub struct Tools {
-    namespaces: BTreeMap<Arc<str>, BTreeMap<Arc<str>, Arc<Signature>>>,
+    /// Each namespace shared, because every file that is checked has tools of its own beside those of the project.
+    namespaces: BTreeMap<Arc<str>, Arc<BTreeMap<Arc<str>, Arc<Signature>>>>,
 }
 
 impl Tools {
     /// Adds or replaces a tool.
     pub fn insert(&mut self, signature: Arc<Signature>) {
         let namespace = self.namespaces.entry(signature.namespace.clone()).or_default();
-        namespace.insert(signature.name.clone(), signature);
+        Arc::make_mut(namespace).insert(signature.name.clone(), signature);
     }
 
     /// Whether there are tools in this namespace.

@@ -9,20 +9,21 @@ mod grammar;
 pub mod json;
 mod lower;
 mod part;
+mod pieces;
 mod place;
 pub mod precedence;
 mod scan;
 pub mod spelling;
 mod stack;
-
-use pest::Parser as _;
+mod tree;
 
 use crate::diag::Diagnostic;
 use crate::diag::codes::text as codes;
 use crate::source::{MAX_FILE_BYTES, SourceFile, Span};
-use grammar::quiet::{PlanParser, Rule};
+use grammar::quiet::Rule;
 use lower::{Damage, DamageKind, Lowering, within};
 use scan::Scan;
+use tree::Tree;
 
 pub use canonical::{canonical, canonical_name, canonical_pattern};
 pub use canonical_type::canonical_type;
@@ -49,7 +50,7 @@ pub fn parse(source: &SourceFile) -> Parsed {
         return json::decode(source);
     }
     let scan = scan::scan(source.text());
-    let read = stack::with_room(scan.depth, || read_file(&scan));
+    let read = pieces::read(&scan).or_else(|| stack::with_room(scan.depth, || read_file(&scan)));
     let (file, mut diagnostics) = read.unwrap_or_else(|| (ast::File::default(), vec![no_room(source)]));
     clamp(&mut diagnostics, source.text());
     Parsed { file, diagnostics }
@@ -63,17 +64,12 @@ pub fn parse_expression(source: &SourceFile) -> (ast::Expr, Vec<Diagnostic>) {
 
 fn read_file(scan: &Scan<'_>) -> (ast::File, Vec<Diagnostic>) {
     let mut lowering = Lowering::new(&scan.text, scan.author, &scan.comments);
-    let file = match PlanParser::parse(Rule::file, &scan.text) {
-        Ok(pairs) => lowering.file(pairs),
-        Err(error) => {
-            // Only where the native stack runs out: every text has a reading as a file.
-            let start = match error.location {
-                pest::error::InputLocation::Pos(at) | pest::error::InputLocation::Span((at, _)) => at,
-            };
-            lowering.damage.push(Damage { span: Span::at(start), kind: DamageKind::Item });
-            ast::File { comments: scan.comments.clone(), ..ast::File::default() }
-        }
-    };
+    let mut file = lowering.file();
+    match Tree::read(Rule::file, &scan.text, 0..scan.text.len()) {
+        Ok(tree) => file.items = lowering.items(&tree),
+        // Only where the native stack runs out: every text has a reading as a file.
+        Err(at) => lowering.damage.push(Damage { span: Span::at(at), kind: DamageKind::Item }),
+    }
     let mut diagnostics = lowering.diagnostics;
     let explained = explain::explain(scan, &lowering.damage, &lowering.reserved, &mut diagnostics);
     let known = |found: &&Diagnostic| scan.strays.contains(&found.span) && beside(scan, found.span, &explained);

@@ -1,11 +1,9 @@
 //! Reads texts that are one part of a plan: an expression, a type, a pattern.
 
-use pest::Parser as _;
-use pest::iterators::Pairs;
-
 use super::ast::{Expr, ExprKind, Pattern, PatternKind, TypeExpr, TypeExprKind};
-use super::grammar::quiet::{PlanParser, Rule};
+use super::grammar::quiet::Rule;
 use super::lower::{DamageKind, Lowering};
+use super::tree::Tree;
 use super::{clamp, explain, no_room, scan, stack, too_large};
 use crate::diag::Diagnostic;
 use crate::source::{SourceFile, Span};
@@ -16,7 +14,7 @@ pub(super) trait Part: Sized + Send {
     /// As what a text is told that cannot be read.
     const KIND: DamageKind;
 
-    fn lower(lowering: &mut Lowering<'_>, pairs: Pairs<'_, Rule>) -> Self;
+    fn lower(lowering: &mut Lowering<'_>, tree: &Tree<'_>) -> Self;
 
     /// Stands in where the text cannot be read.
     fn missing(span: Span) -> Self;
@@ -26,8 +24,8 @@ impl Part for Expr {
     const RULE: Rule = Rule::one_expression;
     const KIND: DamageKind = DamageKind::Expression;
 
-    fn lower(lowering: &mut Lowering<'_>, pairs: Pairs<'_, Rule>) -> Self {
-        lowering.whole_expression(pairs)
+    fn lower(lowering: &mut Lowering<'_>, tree: &Tree<'_>) -> Self {
+        lowering.whole_expression(tree)
     }
 
     fn missing(span: Span) -> Self {
@@ -39,8 +37,8 @@ impl Part for TypeExpr {
     const RULE: Rule = Rule::one_type;
     const KIND: DamageKind = DamageKind::Type;
 
-    fn lower(lowering: &mut Lowering<'_>, pairs: Pairs<'_, Rule>) -> Self {
-        lowering.whole_type(pairs)
+    fn lower(lowering: &mut Lowering<'_>, tree: &Tree<'_>) -> Self {
+        lowering.whole_type(tree)
     }
 
     fn missing(span: Span) -> Self {
@@ -52,8 +50,8 @@ impl Part for Pattern {
     const RULE: Rule = Rule::one_pattern;
     const KIND: DamageKind = DamageKind::Pattern;
 
-    fn lower(lowering: &mut Lowering<'_>, pairs: Pairs<'_, Rule>) -> Self {
-        lowering.whole_pattern(pairs)
+    fn lower(lowering: &mut Lowering<'_>, tree: &Tree<'_>) -> Self {
+        lowering.whole_pattern(tree)
     }
 
     fn missing(span: Span) -> Self {
@@ -76,8 +74,8 @@ pub(super) fn parse<T: Part>(source: &SourceFile) -> (T, Vec<Diagnostic>) {
 
 fn read<T: Part>(scan: &scan::Scan<'_>, whole: Span) -> (T, Vec<Diagnostic>) {
     let mut lowering = Lowering::new(&scan.text, scan.author, &scan.comments);
-    let part = if let Ok(pairs) = PlanParser::parse(T::RULE, &scan.text) {
-        T::lower(&mut lowering, pairs)
+    let part = if let Ok(tree) = Tree::read(T::RULE, &scan.text, 0..scan.text.len()) {
+        T::lower(&mut lowering, &tree)
     } else {
         lowering.diagnostics.extend(explain::explain_whole(scan, T::KIND));
         T::missing(whole)

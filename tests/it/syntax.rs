@@ -527,3 +527,48 @@ fn compact(shown: &str) -> String {
         regex::Regex::new(pattern).unwrap().replace_all(&text, *new).into_owned()
     })
 }
+
+/// Files beyond this many bytes are read in pieces.
+const LARGE: usize = 300 * 1024;
+
+fn many_plans(broken: Option<usize>) -> (String, usize) {
+    let mut text = "//! Many plans.\n\nuse kit\n".to_owned();
+    let mut number = 0;
+    while text.len() < LARGE {
+        let value = if broken == Some(number) { "1 +" } else { "1 + 2" };
+        write!(text, "\n/// Number {number}, 第{number}号.\nplan p{number}(n: int) -> int {{\n").unwrap();
+        write!(text, "    let x{number} = {value}\n    // beside\n    reply x{number} + n\n}}\n").unwrap();
+        number += 1;
+    }
+    (text, number)
+}
+
+#[test]
+fn large_files_are_read_in_pieces_as_they_are_whole() {
+    let (text, plans) = many_plans(None);
+    let source = SourceFile::new("large.plan", text.as_str());
+    let parsed = syntax::parse(&source);
+    assert!(parsed.diagnostics.is_empty(), "{:?}", parsed.diagnostics.first());
+    assert_eq!(parsed.file.doc.as_deref(), Some("Many plans."));
+    assert_eq!(parsed.file.items.len(), plans + 1);
+    for (number, item) in parsed.file.items.iter().skip(1).enumerate() {
+        assert_eq!(item.doc.as_deref(), Some(&*format!("Number {number}, 第{number}号.")));
+        let ItemKind::Plan(plan) = &item.kind else { panic!("{number} is no plan") };
+        assert_eq!(source.slice(plan.name.span), format!("p{number}"));
+        assert!(source.slice(item.span).starts_with("plan p") && source.slice(item.span).ends_with('}'));
+        let StatementKind::Reply(reply) = &plan.body.statements[1].kind else { panic!("{number} has no reply") };
+        assert_eq!(source.slice(reply.value.span), format!("x{number} + n"));
+    }
+}
+
+#[test]
+fn one_mistake_in_a_large_file_is_one_finding() {
+    let (text, plans) = many_plans(Some(1234));
+    let source = SourceFile::new("large.plan", text.as_str());
+    let parsed = syntax::parse(&source);
+    assert_eq!(parsed.diagnostics.len(), 1, "{:?}", parsed.diagnostics);
+    assert!(source.slice(parsed.file.items[1235].span).contains("plan p1234("));
+    let place = source.position(parsed.diagnostics[0].span.start);
+    assert!((4 + 7 * 1234..4 + 7 * 1235).contains(&(place.line as usize)), "{place:?}");
+    assert_eq!(parsed.file.items.len(), plans + 1);
+}

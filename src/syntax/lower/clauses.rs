@@ -44,7 +44,7 @@ impl Lowering<'_> {
     }
 
     fn clause(&mut self, node: Node<'_>, place: Span) -> ClauseKind {
-        let rule = node.as_rule();
+        let rule = node.rule();
         let mut parts = Children::of(node);
         match rule {
             Rule::when_clause => ClauseKind::When(self.next_expression(&mut parts)),
@@ -185,8 +185,8 @@ fn is_attribute(rule: Rule) -> bool {
 
 fn after(mut parts: Children<'_>) -> After {
     match parts.take(Rule::after_none) {
-        Some(node) => After::None(super::raw_span(&node)),
-        None => After::Names(parts.pairs.map(|node| name(Some(node))).collect()),
+        Some(node) => After::None(node.span()),
+        None => After::Names(parts.nodes.map(|node| name(Some(node))).collect()),
     }
 }
 
@@ -195,7 +195,7 @@ fn error_pattern(node: Node<'_>) -> ErrorPattern {
     if parts.take(Rule::wildcard).is_some() {
         return ErrorPattern::Any;
     }
-    ErrorPattern::Classes(parts.pairs.map(|node| name(Some(node))).collect())
+    ErrorPattern::Classes(parts.nodes.map(|node| name(Some(node))).collect())
 }
 
 /// The word of a clause that may stand once; `recover` may be repeated.

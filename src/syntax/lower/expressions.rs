@@ -72,7 +72,7 @@ impl Lowering<'_> {
         }
         let (mut operands, mut operators) = (vec![first], Vec::new());
         while let Some(node) = items.take(Rule::operator) {
-            operators.push((operator(node.as_str()), self.span(&node)));
+            operators.push((operator(node.text()), self.span(&node)));
             operands.push(self.operand(items));
         }
         let end = operands.last().map_or(0, |operand| operand.extent.end);
@@ -82,7 +82,7 @@ impl Lowering<'_> {
     fn operand(&mut self, items: &mut Children<'_>) -> Operand {
         let mut signs = Vec::new();
         while let Some(node) = items.take(Rule::sign) {
-            let operator = if node.as_str() == "!" { UnaryOp::Not } else { UnaryOp::Negate };
+            let operator = if node.text() == "!" { UnaryOp::Not } else { UnaryOp::Negate };
             signs.push((operator, self.span(&node)));
         }
         let mut operand = match items.take(Rule::number) {
@@ -107,7 +107,7 @@ impl Lowering<'_> {
         let linked = matches!(next, Some(Rule::field_link | Rule::index_link));
         let minus = signs.pop_if(|(operator, _)| *operator == UnaryOp::Negate && !linked);
         let extent = minus.map_or_else(|| self.span(node), |(_, sign)| sign.to(self.span(node)));
-        let kind = match self.number(node.as_str(), self.span(node), minus.is_some()) {
+        let kind = match self.number(node.text(), self.span(node), minus.is_some()) {
             Some(literal) => ExprKind::Literal(literal),
             None => ExprKind::Error,
         };
@@ -120,8 +120,8 @@ impl Lowering<'_> {
         while let Some(node) = items.take(Rule::field_link).or_else(|| items.take(Rule::index_link)) {
             let span = self.span(&node);
             extent = extent.to(span);
-            let safe = node.as_str().starts_with('?');
-            let field = node.as_rule() == Rule::field_link;
+            let safe = node.text().starts_with('?');
+            let field = node.rule() == Rule::field_link;
             let mut parts = Children::of(node);
             let kind = if field {
                 let name = name(parts.take(Rule::name));
@@ -146,14 +146,14 @@ impl Lowering<'_> {
             return Operand { expr: missing(Span::default()), extent: Span::default() };
         };
         let extent = self.span(&node);
-        let kind = match node.as_rule() {
+        let kind = match node.rule() {
             Rule::text => self.text_expression(node),
             Rule::name => return self.word(&node, items),
             Rule::paren => {
                 let expr = self.next_expression(&mut Children::of(node));
                 return Operand { expr, extent };
             }
-            Rule::list => ExprKind::List(node.into_inner().map(|element| self.expression(element)).collect()),
+            Rule::list => ExprKind::List(node.inner().map(|element| self.expression(element)).collect()),
             Rule::object => ExprKind::Object(self.entries(node)),
             Rule::match_expression => self.match_expression(node),
             Rule::signal_condition => {
@@ -169,13 +169,13 @@ impl Lowering<'_> {
         let extent = self.span(node);
         if let Some(arguments) = items.take(Rule::call_arguments) {
             let extent = extent.to(self.span(&arguments));
-            let function = name(Some(node.clone()));
+            let function = name(Some(*node));
             let kind = ExprKind::Call { function, arguments: self.arguments(arguments) };
             return Operand { expr: Expr { span: extent, kind }, extent };
         }
-        let kind = match word_literal(node.as_str()) {
+        let kind = match word_literal(node.text()) {
             Some(literal) => ExprKind::Literal(literal),
-            None => ExprKind::Name(Arc::from(unquoted(node.as_str()))),
+            None => ExprKind::Name(node.shared(unquoted(node.text()))),
         };
         Operand { expr: Expr { span: extent, kind }, extent }
     }
@@ -211,9 +211,10 @@ impl Lowering<'_> {
 
     /// The arguments of a `call_arguments` node.
     pub(super) fn arguments(&mut self, node: Node<'_>) -> Vec<Argument> {
-        let mut arguments = Vec::new();
+        let nodes = node.inner();
+        let mut arguments = Vec::with_capacity(nodes.len());
         let mut seen = SeenNames::default();
-        for node in node.into_inner() {
+        for node in nodes {
             let span = self.span(&node);
             let mut parts = Children::of(node);
             let name = parts.take(Rule::name).map(|node| name(Some(node)));
@@ -227,13 +228,14 @@ impl Lowering<'_> {
     }
 
     pub(super) fn entries(&mut self, node: Node<'_>) -> Vec<Entry> {
+        let nodes = node.inner();
         let mut seen = SeenNames::default();
-        let mut entries = Vec::new();
-        for node in node.into_inner() {
+        let mut entries = Vec::with_capacity(nodes.len());
+        for node in nodes {
             let span = self.span(&node);
             let mut parts = Children::of(node);
             let key = match parts.take(Rule::name) {
-                Some(node) => match word_literal(node.as_str()) {
+                Some(node) => match word_literal(node.text()) {
                     Some(literal) => EntryKey::Expr(Expr { span: self.span(&node), kind: ExprKind::Literal(literal) }),
                     None => EntryKey::Name(name(Some(node))),
                 },
@@ -262,13 +264,25 @@ impl Lowering<'_> {
 /// The names of one list, with the place where each came first.
 #[derive(Default)]
 pub(super) struct SeenNames {
-    places: HashMap<Arc<str>, Span>,
+    /// The first of them, looked through one by one: most lists are short.
+    few: Vec<Name>,
+    more: HashMap<Arc<str>, Span>,
 }
+
+/// How many names are looked through.
+const FEW: usize = 12;
 
 impl SeenNames {
     /// Where the name stood before; notes its place where it did not.
     pub fn before(&mut self, name: &Name) -> Option<Span> {
-        match self.places.entry(name.text.clone()) {
+        if let Some(first) = self.few.iter().find(|seen| seen.text == name.text) {
+            return Some(first.span);
+        }
+        if self.few.len() < FEW {
+            self.few.push(name.clone());
+            return None;
+        }
+        match self.more.entry(name.text.clone()) {
             MapEntry::Occupied(first) => Some(*first.get()),
             MapEntry::Vacant(place) => {
                 place.insert(name.span);

@@ -13,7 +13,7 @@ impl Lowering<'_> {
     pub(super) fn item(&mut self, node: Node<'_>) -> Option<Item> {
         let span = self.trim(self.span(&node));
         let doc = self.doc_above(span.start);
-        let kind = match node.as_rule() {
+        let kind = match node.rule() {
             Rule::use_item => ItemKind::Use(self.use_item(node)),
             Rule::type_item => {
                 let mut parts = Children::of(node);
@@ -58,14 +58,14 @@ impl Lowering<'_> {
         let mut item = Tool { namespace, name: tool, parameters, returns, effect: None, fails: Vec::new(), key: None };
         while let Some(node) = parts.next() {
             let place = self.span(&node);
-            let (word, twice) = match node.as_rule() {
+            let (word, twice) = match node.rule() {
                 Rule::tool_effect => ("effect class", item.effect.replace(name(Some(node))).is_some()),
                 Rule::tool_fails => {
                     let twice = !item.fails.is_empty();
-                    item.fails.extend(node.into_inner().map(|node| name(Some(node))));
+                    item.fails.extend(node.inner().map(|node| name(Some(node))));
                     ("`fails`", twice)
                 }
-                _ => ("`key`", item.key.replace(name(node.into_inner().next())).is_some()),
+                _ => ("`key`", item.key.replace(name(node.inner().next())).is_some()),
             };
             if twice {
                 self.written_twice(word, place);
@@ -96,7 +96,7 @@ impl Lowering<'_> {
         let word = parts.take(Rule::name);
         let parameters = self.parameters(parts.take(Rule::parameters), true);
         parts.take(Rule::junk_run);
-        let body_start = parts.pairs.peek().map_or(whole, |node| self.span(&node));
+        let body_start = parts.nodes.peek().map_or(whole, |node| self.span(&node));
         self.damaged(Span { start: whole.start, end: body_start.start }, DamageKind::Item);
         let body: Block = self.next_block(&mut parts, Place::Plan);
         match word {

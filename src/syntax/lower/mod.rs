@@ -15,15 +15,15 @@ mod type_expressions;
 use std::sync::Arc;
 
 pub(super) use numbers::spelled as spelled_duration;
-use pest::iterators::{Pair, Pairs};
 
-use super::ast::{Comment, CommentKind, Expr, ExprKind, File, Name, Pattern, PatternKind, TypeExpr, TypeExprKind};
+use super::ast::{
+    Comment, CommentKind, Expr, ExprKind, File, Item, Name, Pattern, PatternKind, TypeExpr, TypeExprKind,
+};
 use super::grammar::quiet::Rule;
+use super::tree::{Node, Nodes, Tree};
 use crate::diag::codes::text as codes;
 use crate::diag::{Diagnostic, Edit};
 use crate::source::Span;
-
-pub(super) type Node<'i> = Pair<'i, Rule>;
 
 /// A text that could not be read; it is explained after the whole file has been lowered.
 #[derive(Clone, Copy, Debug)]
@@ -83,39 +83,39 @@ impl<'a> Lowering<'a> {
         Self { text, author, comments, diagnostics: Vec::new(), damage: Vec::new(), reserved: Vec::new() }
     }
 
-    /// The tree of a whole file.
-    pub fn file(&mut self, pairs: Pairs<'_, Rule>) -> File {
-        let mut file = File { doc: self.file_doc(), items: Vec::new(), comments: self.comments.to_vec() };
-        for root in pairs {
-            for node in root.into_inner() {
-                file.items.extend(self.item(node));
-            }
-        }
-        file
+    /// A file without its items.
+    pub fn file(&self) -> File {
+        File { doc: self.file_doc(), items: Vec::new(), comments: self.comments.to_vec() }
+    }
+
+    /// The items of a file or of a part of it.
+    pub fn items(&mut self, tree: &Tree<'_>) -> Vec<Item> {
+        tree.roots().flat_map(Node::inner).filter_map(|node| self.item(node)).collect()
     }
 
     /// The tree of a text that is one expression.
-    pub fn whole_expression(&mut self, pairs: Pairs<'_, Rule>) -> Expr {
-        let mut root = pairs.flat_map(Pair::into_inner);
-        root.find(|node| node.as_rule() == Rule::expression)
+    pub fn whole_expression(&mut self, tree: &Tree<'_>) -> Expr {
+        let mut inner = tree.roots().flat_map(Node::inner);
+        inner
+            .find(|node| node.rule() == Rule::expression)
             .map_or_else(|| missing(Span::at(0)), |node| self.expression(node))
     }
 
     /// The tree of a text that is one type.
-    pub fn whole_type(&mut self, pairs: Pairs<'_, Rule>) -> TypeExpr {
-        let root = pairs.into_iter().next().map(Children::of);
+    pub fn whole_type(&mut self, tree: &Tree<'_>) -> TypeExpr {
+        let root = tree.roots().next().map(Children::of);
         root.map_or_else(missing_type, |mut children| self.next_type(&mut children))
     }
 
     /// The tree of a text that is one pattern.
-    pub fn whole_pattern(&mut self, pairs: Pairs<'_, Rule>) -> Pattern {
-        let root = pairs.into_iter().next().map(Children::of);
+    pub fn whole_pattern(&mut self, tree: &Tree<'_>) -> Pattern {
+        let root = tree.roots().next().map(Children::of);
         root.map_or_else(any_pattern, |mut children| self.next_pattern(&mut children))
     }
 
     /// The place of a node in the author's text.
     fn span(&self, node: &Node<'_>) -> Span {
-        let span = raw_span(node);
+        let span = node.span();
         self.author.map_or(span, |author| within(author, span))
     }
 
@@ -134,7 +134,7 @@ impl<'a> Lowering<'a> {
 
     /// A name that readers use bare, so that reserved words do not serve.
     fn variable(&mut self, node: Option<Node<'_>>) -> Name {
-        let bare = node.as_ref().is_some_and(|node| !node.as_str().starts_with('`'));
+        let bare = node.as_ref().is_some_and(|node| !node.text().starts_with('`'));
         let name = name(node);
         if bare && is_reserved(&name.text) {
             let quoted = format!("`{}`", name.text);
@@ -195,33 +195,33 @@ pub fn is_reserved(word: &str) -> bool {
 }
 
 /// The children of a node, taken one after the other by what they are.
-struct Children<'i> {
-    pairs: Pairs<'i, Rule>,
+struct Children<'t> {
+    nodes: Nodes<'t>,
 }
 
-impl<'i> Children<'i> {
-    fn of(node: Node<'i>) -> Self {
-        Self { pairs: node.into_inner() }
+impl<'t> Children<'t> {
+    fn of(node: Node<'t>) -> Self {
+        Self { nodes: node.inner() }
     }
 
     fn peek(&self) -> Option<Rule> {
-        self.pairs.peek().map(|node| node.as_rule())
+        self.nodes.peek().map(Node::rule)
     }
 
-    fn next(&mut self) -> Option<Node<'i>> {
-        self.pairs.next()
+    fn next(&mut self) -> Option<Node<'t>> {
+        self.nodes.next()
     }
 
     /// The next child, if it is one of this kind.
-    fn take(&mut self, rule: Rule) -> Option<Node<'i>> {
-        if self.peek() == Some(rule) { self.pairs.next() } else { None }
+    fn take(&mut self, rule: Rule) -> Option<Node<'t>> {
+        if self.peek() == Some(rule) { self.nodes.next() } else { None }
     }
 }
 
 /// A name without its back quotes; empty where there is none.
 fn name(node: Option<Node<'_>>) -> Name {
     let Some(node) = node else { return Name { text: Arc::from(""), span: Span::default() } };
-    Name { text: Arc::from(unquoted(node.as_str())), span: raw_span(&node) }
+    Name { text: node.shared(unquoted(node.text())), span: node.span() }
 }
 
 /// The smallest range of whole characters of the text that covers the given one, as far as the text goes.
@@ -235,11 +235,6 @@ pub(super) fn within(text: &str, span: Span) -> Span {
         end += 1;
     }
     Span::new(start, end)
-}
-
-fn raw_span(node: &Node<'_>) -> Span {
-    let range = node.as_span();
-    Span::new(range.start(), range.end())
 }
 
 fn unquoted(word: &str) -> &str {

@@ -48,15 +48,15 @@ impl Lowering<'_> {
 
     fn pattern_term(&mut self, node: Node<'_>, items: &mut Children<'_>) -> Pattern {
         let start = self.span(&node);
-        let literal = match node.as_rule() {
-            Rule::number => self.number(node.as_str(), start, false),
+        let literal = match node.rule() {
+            Rule::number => self.number(node.text(), start, false),
             Rule::sign => {
                 let Some(number) = items.take(Rule::number) else { return any(start) };
                 let end = self.span(&number);
-                let literal = self.number(number.as_str(), end, true);
+                let literal = self.number(number.text(), end, true);
                 return pattern_of(start.to(end), literal);
             }
-            Rule::pattern_word => word_literal(node.as_str()),
+            Rule::pattern_word => word_literal(node.text()),
             Rule::text => match self.text_value(node) {
                 TextValue::Text(text) => Some(Literal::String(text)),
                 TextValue::Bytes(bytes) => Some(Literal::Bytes(bytes)),
@@ -67,7 +67,7 @@ impl Lowering<'_> {
                 TextValue::Error => None,
             },
             Rule::pattern_object => {
-                let fields = node.into_inner().map(|field| {
+                let fields = node.inner().map(|field| {
                     let mut parts = Children::of(field);
                     (name(parts.take(Rule::name)), self.next_pattern(&mut parts))
                 });

@@ -16,8 +16,9 @@ impl Lowering<'_> {
     pub(super) fn next_block(&mut self, items: &mut Children<'_>, place: Place) -> Block {
         let Some(node) = items.take(Rule::block) else { return Block::default() };
         let span = self.span(&node);
-        let mut statements = Vec::new();
-        for node in node.into_inner() {
+        let nodes = node.inner();
+        let mut statements = Vec::with_capacity(nodes.len());
+        for node in nodes {
             self.statement(node, place, &mut statements);
         }
         Block { span, statements }
@@ -26,7 +27,7 @@ impl Lowering<'_> {
     fn statement(&mut self, node: Node<'_>, place: Place, statements: &mut Vec<Statement>) {
         let span = self.trim(self.span(&node));
         let doc = self.doc_above(span.start);
-        let rule = node.as_rule();
+        let rule = node.rule();
         let mut parts = Children::of(node);
         self.judge_place(rule, span, place);
         let kind = match rule {
@@ -97,7 +98,7 @@ impl Lowering<'_> {
             };
             arms.push((condition, self.next_block(&mut arm, place.inner())));
         }
-        let otherwise = parts.pairs.peek().map(|_| self.next_block(&mut parts, place.inner()));
+        let otherwise = parts.nodes.peek().map(|_| self.next_block(&mut parts, place.inner()));
         StatementKind::If { arms, otherwise }
     }
 
@@ -116,9 +117,9 @@ impl Lowering<'_> {
         let (mut statuses, mut context, mut external) = (None, None, false);
         while let Some(node) = parts.next() {
             let place = self.span(&node);
-            let (word, twice) = match node.as_rule() {
+            let (word, twice) = match node.rule() {
                 Rule::task_statuses => {
-                    let names: Vec<Name> = node.into_inner().map(|node| super::name(Some(node))).collect();
+                    let names: Vec<Name> = node.inner().map(|node| super::name(Some(node))).collect();
                     ("`statuses`", statuses.replace(names).is_some())
                 }
                 Rule::type_object => ("the context", context.replace(self.object_type(node)).is_some()),
@@ -164,7 +165,7 @@ impl Lowering<'_> {
     /// Text that is no statement. What it names stays declared, so that its readers are not reported too.
     fn junk_statement(&mut self, mut parts: Children<'_>, whole: Span) -> StatementKind {
         parts.take(Rule::junk_run);
-        let end = parts.pairs.peek().map_or(whole.end, |next| self.span(&next).start);
+        let end = parts.nodes.peek().map_or(whole.end, |next| self.span(&next).start);
         let head = self.trim(Span { start: whole.start, end });
         self.damaged(head, DamageKind::Statement);
         self.next_block(&mut parts, Place::Unknown);

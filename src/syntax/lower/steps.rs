@@ -20,7 +20,7 @@ impl Lowering<'_> {
     pub(super) fn damaged_step(&mut self, mut parts: Children<'_>, whole: Span) -> Step {
         let word = parts.take(Rule::name);
         let mut end = word.as_ref().map_or(whole.start + 4, |node| self.span(node).end);
-        let name = name(word.filter(|word| !is_reserved(word.as_str())));
+        let name = name(word.filter(|word| !is_reserved(word.text())));
         if let Some(junk) = parts.take(Rule::junk_run) {
             end = self.span(&junk).end;
         }
@@ -31,7 +31,7 @@ impl Lowering<'_> {
 
     fn step_body(&mut self, node: Node<'_>, step: Span) -> StepBody {
         let whole = self.span(&node);
-        let rule = node.as_rule();
+        let rule = node.rule();
         let mut parts = Children::of(node);
         match rule {
             Rule::call_body => StepBody::Call(self.next_expression(&mut parts)),
@@ -112,7 +112,7 @@ impl Lowering<'_> {
         let mut sound = true;
         while let Some(node) = parts.next() {
             let place = self.span(&node);
-            if node.as_rule() != Rule::race_arm {
+            if node.rule() != Rule::race_arm {
                 self.damaged(self.trim(place), DamageKind::RaceArm);
                 sound = false;
                 continue;
@@ -134,7 +134,7 @@ impl Lowering<'_> {
         let mut sound = true;
         while let Some(node) = parts.next() {
             let place = self.span(&node);
-            if node.as_rule() != Rule::step_arm {
+            if node.rule() != Rule::step_arm {
                 self.damaged(self.trim(place), DamageKind::StepArm);
                 sound = false;
                 continue;
@@ -172,7 +172,7 @@ impl Lowering<'_> {
             let (mut default, mut options) = (None, None);
             while let Some(node) = field.next() {
                 let place = self.span(&node);
-                let is_default = node.as_rule() == Rule::input_default;
+                let is_default = node.rule() == Rule::input_default;
                 let value = self.next_expression(&mut Children::of(node));
                 let (word, slot) = if is_default { ("the default", &mut default) } else { ("`in`", &mut options) };
                 if slot.replace(value).is_some() {

@@ -20,7 +20,7 @@ impl Lowering<'_> {
     }
 
     fn test_statement(&mut self, node: Node<'_>, span: Span) -> TestStatementKind {
-        let rule = node.as_rule();
+        let rule = node.rule();
         let mut parts = Children::of(node);
         match rule {
             Rule::given_statement => TestStatementKind::Given(self.next_expression(&mut parts)),
@@ -44,7 +44,7 @@ impl Lowering<'_> {
             }
             Rule::expect_statement => TestStatementKind::Expect(self.next_expression(&mut parts)),
             Rule::expect_diagnostics => {
-                TestStatementKind::ExpectDiagnostics(parts.pairs.map(|node| name(Some(node))).collect())
+                TestStatementKind::ExpectDiagnostics(parts.nodes.map(|node| name(Some(node))).collect())
             }
             Rule::snapshot_statement => TestStatementKind::Snapshot(name(parts.take(Rule::name))),
             _ => {
@@ -71,12 +71,12 @@ impl Lowering<'_> {
         let kind = match parts.peek() {
             Some(Rule::expression) => MockOutcomeKind::Value(self.next_expression(&mut parts)),
             Some(Rule::fail_body) => {
-                let mut failure = parts.next().map_or_else(|| Children { pairs: parts.pairs.clone() }, Children::of);
+                let mut failure = parts.next().map_or_else(|| Children { nodes: parts.nodes.clone() }, Children::of);
                 let class = name(failure.take(Rule::class_name));
                 MockOutcomeKind::Fail { class, message: self.optional_expression(&mut failure) }
             }
             Some(Rule::outcome_crash) => {
-                MockOutcomeKind::Crash { after: parts.next().is_some_and(|node| node.as_str().ends_with("after")) }
+                MockOutcomeKind::Crash { after: parts.next().is_some_and(|node| node.text().ends_with("after")) }
             }
             _ => {
                 parts.next();
@@ -86,7 +86,7 @@ impl Lowering<'_> {
         let (mut times, mut delay): (Option<Expr>, Option<Expr>) = (None, None);
         while let Some(node) = parts.next() {
             let place = self.span(&node);
-            let is_times = node.as_rule() == Rule::times_attribute;
+            let is_times = node.rule() == Rule::times_attribute;
             let value = self.next_expression(&mut Children::of(node));
             let (word, slot) = if is_times { ("`times`", &mut times) } else { ("`delay`", &mut delay) };
             if slot.replace(value).is_some() {

@@ -43,13 +43,18 @@ impl Lowering<'_> {
     /// The value of a `text` node.
     pub(super) fn text_value(&mut self, node: Node<'_>) -> TextValue {
         let whole = self.span(&node);
-        let Some(shape) = shape(node.as_str(), whole) else { return TextValue::Error };
+        let Some(shape) = shape(node.text(), whole) else { return TextValue::Error };
         if shape.bytes {
             return self.bytes(&shape);
         }
-        let mut segments = Vec::new();
+        let nodes = node.inner();
+        if nodes.len() == 0 && !shape.block {
+            let raw = self.text.get(shape.content.clone()).unwrap_or("");
+            return TextValue::Text(Arc::from(self.resolved(raw, raw, shape.content.start, &shape)));
+        }
+        let mut segments = Vec::with_capacity(2 * nodes.len() + 1);
         let mut from = shape.content.start;
-        for node in node.into_inner() {
+        for node in nodes {
             let place = self.span(&node);
             segments.push(Segment::Raw(from..place.start as usize));
             segments.push(Segment::Value(self.next_expression(&mut Children::of(node))));

@@ -1,7 +1,5 @@
 //! Lowers types as written, and parameters.
 
-use std::sync::Arc;
-
 use super::expressions::{SeenNames, word_literal};
 use super::texts::TextValue;
 use super::{Children, DamageKind, Lowering, Node, name, unquoted};
@@ -45,7 +43,7 @@ impl Lowering<'_> {
         let mut suffixes = Vec::new();
         let mut extent = start.to(base.span);
         while let Some(node) = items.take(Rule::list_suffix).or_else(|| items.take(Rule::optional_suffix)) {
-            let list = node.as_rule() == Rule::list_suffix;
+            let list = node.rule() == Rule::list_suffix;
             suffixes.push(if list { TypeSuffix::List } else { TypeSuffix::Optional });
             extent = extent.to(self.span(&node));
         }
@@ -57,18 +55,18 @@ impl Lowering<'_> {
 
     fn type_base(&mut self, node: Node<'_>, items: &mut Children<'_>) -> TypeExpr {
         let span = self.span(&node);
-        let kind = match node.as_rule() {
-            Rule::type_name => match word_literal(node.as_str()) {
+        let kind = match node.rule() {
+            Rule::type_name => match word_literal(node.text()) {
                 Some(literal) => TypeExprKind::Literal(literal),
-                None => TypeExprKind::Name(Arc::from(unquoted(node.as_str()))),
+                None => TypeExprKind::Name(node.shared(unquoted(node.text()))),
             },
-            Rule::number => literal_type(self.number(node.as_str(), span, false)),
+            Rule::number => literal_type(self.number(node.text(), span, false)),
             Rule::sign => {
                 let Some(number) = items.take(Rule::number) else {
                     return TypeExpr { span, kind: TypeExprKind::Error };
                 };
                 let end = self.span(&number);
-                let kind = literal_type(self.number(number.as_str(), end, true));
+                let kind = literal_type(self.number(number.text(), end, true));
                 return TypeExpr { span: span.to(end), kind };
             }
             Rule::text => match self.text_value(node) {
@@ -101,7 +99,7 @@ impl Lowering<'_> {
     fn field_types(&mut self, node: Node<'_>) -> Vec<FieldType> {
         let mut fields = Vec::new();
         let mut seen = SeenNames::default();
-        for node in node.into_inner() {
+        for node in node.inner() {
             let span = self.span(&node);
             let mut parts = Children::of(node);
             let name = name(parts.take(Rule::name));
@@ -118,9 +116,9 @@ impl Lowering<'_> {
     /// The parameters of a plan, which are variables, or of a tool, which are only arguments.
     pub(super) fn parameters(&mut self, node: Option<Node<'_>>, variables: bool) -> Vec<Parameter> {
         let mut parameters = Vec::new();
-        for node in node.into_iter().flat_map(Node::into_inner) {
+        for node in node.into_iter().flat_map(Node::inner) {
             let span = self.span(&node);
-            let damaged = node.as_rule() == Rule::junk_parameter;
+            let damaged = node.rule() == Rule::junk_parameter;
             let mut parts = Children::of(node);
             let word = parts.take(Rule::name);
             if damaged {

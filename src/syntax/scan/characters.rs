@@ -60,9 +60,11 @@ impl Lexer<'_> {
     /// Reports a word that mixes Latin letters with such as only look Latin.
     pub(super) fn judge_word(&mut self, span: Span) {
         let word = self.text.get(span.range()).unwrap_or("");
-        let latin = word.chars().any(|c| c.is_ascii_alphabetic());
+        if !word.bytes().any(|byte| byte.is_ascii_alphabetic()) {
+            return;
+        }
         let mended: String = word.chars().map(|c| latin_twin(c).unwrap_or(c)).collect();
-        if !latin || mended == word {
+        if mended == word {
             return;
         }
         self.diagnostics.push(

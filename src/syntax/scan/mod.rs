@@ -18,6 +18,7 @@ use crate::diag::Diagnostic;
 use crate::source::Span;
 
 pub(super) use tokens::{Token, TokenKind};
+use words::begins_item;
 pub(super) use words::{CLAUSE_WORDS, ITEM_WORDS, STATEMENT_WORDS, TEST_WORDS};
 
 /// How deep blocks may nest.
@@ -42,6 +43,30 @@ pub(super) struct Scan<'a> {
     pub strays: Vec<Span>,
     /// The deepest nesting of all kinds together.
     pub depth: usize,
+}
+
+impl Scan<'_> {
+    /// Whether nothing was found and nothing was mended.
+    pub fn is_clean(&self) -> bool {
+        self.diagnostics.is_empty() && matches!(self.text, Cow::Borrowed(_))
+    }
+
+    /// Where lines begin items, outside of all brackets. Only a clean text has brackets that can be trusted.
+    pub fn items(&self) -> impl Iterator<Item = usize> {
+        let mut depth = 0_usize;
+        self.tokens.iter().enumerate().filter_map(move |(index, token)| {
+            match token.kind {
+                TokenKind::Open(_) | TokenKind::Interpolation => depth += 1,
+                TokenKind::Close(_) | TokenKind::InterpolationEnd => depth = depth.saturating_sub(1),
+                TokenKind::Word => {
+                    let item = depth == 0 && token.line_start && begins_item(self.author, &self.tokens, index);
+                    return item.then_some(token.start as usize);
+                }
+                TokenKind::Number | TokenKind::Text | TokenKind::Symbol | TokenKind::Broken => {}
+            }
+            None
+        })
+    }
 }
 
 /// Scans a text of at most `MAX_FILE_BYTES`.

@@ -1,0 +1,154 @@
+//! The texts that are checked: the plans of `plans/` many times over under new names, and large single files.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use planrun::source::{SourceFile, Span};
+use planrun::syntax::{self, ast};
+
+/// How many plans stand for a project.
+const PLANS: usize = 1000;
+/// The size of a large file.
+const LARGE: usize = 5_000_000;
+/// The statements of the largest plan.
+const STATEMENTS: usize = 50_000;
+
+/// Files that are checked together.
+pub struct Corpus {
+    pub name: &'static str,
+    pub files: Vec<SourceFile>,
+    /// The top-level items of each file, for a parser that is to read one after the other.
+    pub items: Vec<Vec<Span>>,
+    pub bytes: usize,
+}
+
+impl Corpus {
+    fn new(name: &'static str, files: Vec<SourceFile>) -> Self {
+        let items = files.iter().map(|file| item_spans(file)).collect();
+        let bytes = files.iter().map(|file| file.text().len()).sum();
+        Self { name, files, items, bytes }
+    }
+}
+
+/// The folder whose project the texts belong to.
+pub fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("plans")
+}
+
+/// Every corpus.
+///
+/// # Errors
+/// When the plans cannot be read.
+pub fn all() -> Result<Vec<Corpus>, String> {
+    let originals = originals()?;
+    Ok(vec![
+        Corpus::new("1,000 plans", many(&originals)),
+        Corpus::new("one file of many plans", vec![joined("many", &originals)]),
+        Corpus::new("one file of many plans in Chinese", vec![joined("chinese", chinese(&originals)?)]),
+        Corpus::new("one plan of 50,000 statements", vec![one_plan()]),
+    ])
+}
+
+/// A plan file of the project with its tree.
+struct Original {
+    stem: String,
+    text: String,
+    tree: ast::File,
+}
+
+fn originals() -> Result<Vec<Original>, String> {
+    let entries = std::fs::read_dir(folder()).map_err(|error| error.to_string())?;
+    let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    paths.retain(|path| path.extension().is_some_and(|ending| ending == "plan"));
+    paths.sort();
+    let read = paths.iter().map(|path| {
+        let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
+        let parsed = syntax::parse(&SourceFile::new("original.plan", text.as_str()));
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(Original { stem, text, tree: parsed.file })
+    });
+    read.collect()
+}
+
+fn chinese(originals: &[Original]) -> Result<&[Original], String> {
+    let found = originals.iter().position(|original| !original.stem.is_ascii());
+    found.map(|at| &originals[at..=at]).ok_or_else(|| "no plan has a Chinese name".to_owned())
+}
+
+/// One plan a file.
+fn many(originals: &[Original]) -> Vec<SourceFile> {
+    let copy = |(number, original): (usize, &Original)| {
+        let mut text = original.text.clone();
+        let plans = original.tree.items.iter().rev().filter_map(plan_name);
+        plans.for_each(|name| text.insert_str(name.end as usize, &format!("_{number}")));
+        SourceFile::new(folder().join(format!("{}_{number}.plan", original.stem)).to_string_lossy(), text)
+    };
+    originals.iter().cycle().take(PLANS).enumerate().map(|(number, original)| copy((number, original))).collect()
+}
+
+/// All plans in one file, again and again under new names; what they share stands once.
+fn joined(name: &str, originals: &[Original]) -> SourceFile {
+    let mut head = Vec::new();
+    for original in originals {
+        for text in original.tree.items.iter().flat_map(|item| shared(item, &original.text)) {
+            if !head.contains(&text) {
+                head.push(text);
+            }
+        }
+    }
+    let mut text = head.join("\n");
+    let mut number = 0;
+    while text.len() < LARGE {
+        for original in originals {
+            for item in &original.tree.items {
+                let Some(name) = plan_name(item) else { continue };
+                let before = &original.text[item.span.start as usize..name.end as usize];
+                let behind = &original.text[name.end as usize..item.span.end as usize];
+                let _ = write!(text, "\n\n{before}_{number}{behind}");
+                number += 1;
+            }
+        }
+    }
+    SourceFile::new(folder().join(format!("{name}.plan")).to_string_lossy(), text)
+}
+
+/// One plan that never ends: calls, values, conditions.
+fn one_plan() -> SourceFile {
+    let mut text = "use sys\n\nplan long(size: int = 3) {\n".to_owned();
+    for step in (0..STATEMENTS).step_by(5) {
+        let _ = write!(
+            text,
+            "    step call{step} = sys.echo(value: {{ id: \"number {step}\", count: {step} + size, tags: [\"a\", \"b\"] }})\n    \
+             let name{step} = \"step ${{call{step}.id}} has ${{call{step}.count}} of ${{size}}\"\n    \
+             step seen{step} = sys.echo(value: name{step})\n        timeout 5s when call{step}.count > {step}\n    \
+             let length{step} = size(name{step}) * 2 + (size > 4 ? call{step}.count : {step})\n    \
+             step last{step} = sys.echo(value: [length{step}, call{step}.count, seen{step} == null ? 0 : 1])\n",
+        );
+    }
+    text.push_str("    reply size\n}\n");
+    SourceFile::new(folder().join("long.plan").to_string_lossy(), text)
+}
+
+fn plan_name(item: &ast::Item) -> Option<Span> {
+    if let ast::ItemKind::Plan(plan) = &item.kind { Some(plan.name.span) } else { None }
+}
+
+/// What an item gives to all plans of its file, each namespace for itself.
+fn shared(item: &ast::Item, text: &str) -> Vec<String> {
+    match &item.kind {
+        ast::ItemKind::Plan(_) => Vec::new(),
+        ast::ItemKind::Use(ast::Use::Namespaces(names)) => {
+            let alias = |name: &ast::UseNamespace| name.alias.as_ref().unwrap_or(&name.name).text.clone();
+            names.iter().map(|name| format!("use {} as {}", name.name.text, alias(name))).collect()
+        }
+        ast::ItemKind::Use(_)
+        | ast::ItemKind::Type(_)
+        | ast::ItemKind::Tool(_)
+        | ast::ItemKind::Test(_)
+        | ast::ItemKind::Error => vec![text[item.span.range()].to_owned()],
+    }
+}
+
+fn item_spans(file: &SourceFile) -> Vec<Span> {
+    syntax::parse(file).file.items.iter().map(|item| item.span).collect()
+}

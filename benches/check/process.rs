@@ -1,0 +1,129 @@
+//! Whole processes: their memory and their cold start.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use planrun::cli::workspace::Workspace;
+use planrun::source::SourceFile;
+
+use crate::corpus::{self, Corpus};
+use crate::{MOST_BYTES_A_BYTE, Table};
+
+/// The word by which this program calls itself for one check in a process of its own.
+const MEMORY: &str = "memory-of";
+
+/// The file to check, where this process is such a call.
+pub fn asked_for_memory(arguments: &[String]) -> Option<&Path> {
+    let [word, path] = arguments else { return None };
+    (word == MEMORY).then_some(Path::new(path))
+}
+
+/// Checks one file and prints the most bytes that this process ever had in memory.
+pub fn check_and_tell_memory(path: &Path) -> ExitCode {
+    let checked = || {
+        let workspace = Workspace::open(&corpus::folder().join("x.plan"), None).map_err(|error| error.to_string())?;
+        let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
+        let name = corpus::folder().join("x.plan").to_string_lossy().into_owned();
+        let checked = workspace.check(&SourceFile::new(name, text));
+        let peak = peak_bytes()?;
+        drop(checked);
+        Ok::<_, String>(peak)
+    };
+    match checked() {
+        Ok(peak) => {
+            println!("{peak}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// What the system says of this process; only Linux tells it in this way.
+fn peak_bytes() -> Result<usize, String> {
+    let status = std::fs::read_to_string("/proc/self/status").map_err(|error| error.to_string())?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<usize>().ok());
+    kilobytes.map(|kilobytes| kilobytes * 1024).ok_or_else(|| "the system does not tell memory".to_owned())
+}
+
+/// The memory of one check beyond that of a check of nearly nothing.
+///
+/// # Errors
+/// When a process cannot be run.
+#[expect(clippy::cast_precision_loss, reason = "far fewer bytes than a double counts exactly")]
+pub fn memory(corpus: &Corpus, table: &mut Table) -> Result<(), String> {
+    let folder = folder()?;
+    let nothing = write(&folder, "nothing.plan", "plan nothing() {\n    reply 1\n}\n")?;
+    let text = corpus.files.first().map_or("", SourceFile::text);
+    let large = write(&folder, "large.plan", text)?;
+    let taken = peak_of(&large)?.saturating_sub(peak_of(&nothing)?);
+    let ratio = taken as f64 / corpus.bytes as f64;
+    let target = format!("at most {MOST_BYTES_A_BYTE}");
+    let (ours, other) = (taken.to_string(), corpus.bytes.to_string());
+    table.row(corpus.name, &ours, &other, ratio, &target, ratio <= MOST_BYTES_A_BYTE);
+    Ok(())
+}
+
+fn peak_of(path: &Path) -> Result<usize, String> {
+    let ourselves = std::env::current_exe().map_err(|error| error.to_string())?;
+    let output = Command::new(ourselves).arg(MEMORY).arg(path).output().map_err(|error| error.to_string())?;
+    let told = String::from_utf8_lossy(&output.stdout);
+    told.trim().parse().map_err(|_| String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+/// The two programs of a cold start.
+pub struct Programs {
+    pub ours: Command,
+    pub plain: Command,
+}
+
+/// Writes the plan and builds the plain program beside it.
+///
+/// # Errors
+/// What could not be written or built.
+pub fn prepare() -> Result<Programs, String> {
+    let folder = folder()?;
+    let plan = "use sys\n\nplan one() {\n    step a = sys.echo(value: \"hello\")\n    reply a\n}\n";
+    let plan = write(&folder, "one.plan", plan)?;
+    let source = write(&folder, "hello.rs", "fn main() {\n    println!(\"hello\");\n}\n")?;
+    let built = folder.join("hello");
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let status = Command::new(rustc).args(["-C", "opt-level=3", "-o"]).arg(&built).arg(&source).status();
+    if !status.is_ok_and(|status| status.success()) {
+        return Err("rustc cannot build a program of one line".to_owned());
+    }
+    let mut ours = Command::new(env!("CARGO_BIN_EXE_planrun"));
+    ours.arg("check").arg(plan);
+    Ok(Programs { ours, plain: Command::new(built) })
+}
+
+/// How long one start takes, to the end of the process.
+///
+/// # Errors
+/// When the program does not end well.
+pub fn time(command: &mut Command) -> Result<Duration, String> {
+    let begun = Instant::now();
+    let output = command.stdin(Stdio::null()).output().map_err(|error| error.to_string())?;
+    let taken = begun.elapsed();
+    if output.status.success() {
+        Ok(taken)
+    } else {
+        Err(format!("{command:?} said {:?}", String::from_utf8_lossy(&output.stderr)))
+    }
+}
+
+fn folder() -> Result<PathBuf, String> {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("check-speed");
+    std::fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
+    Ok(folder)
+}
+
+fn write(folder: &Path, name: &str, text: &str) -> Result<PathBuf, String> {
+    let path = folder.join(name);
+    std::fs::write(&path, text).map_err(|error| error.to_string())?;
+    Ok(path)
+}
