@@ -8,7 +8,7 @@ use crate::sema::{BlockId, NodeKind, StepKind};
 const FARTHEST: usize = 8;
 
 /// Whether people decide about a step: a `confirm` on it or around it, or a condition that asks what they have answered.
-pub(super) fn is_gated(subject: &Subject<'_>, site: &StepSite<'_>) -> bool {
+pub(super) fn is_gated<'a>(subject: &Subject<'a>, site: &StepSite<'a>) -> bool {
     subject.outwards(site).any(|(block, node)| {
         let confirmed =
             node.step().and_then(|step| step.clauses.as_deref()).is_some_and(|clauses| clauses.confirm.is_some());

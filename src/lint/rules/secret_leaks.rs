@@ -12,12 +12,12 @@ use crate::sema::{BlockId, Node, NodeKind, StepKind, Target};
 /// What stands before paths into results.
 const RESULT: &str = "result";
 
-pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+pub(super) fn look<'a>(subject: &Subject<'a>, found: &mut Vec<Diagnostic>) {
     if !subject.calls().any(|(_, _, signature)| signature.sensitive.iter().any(|path| in_result(path).is_some())) {
         return;
     }
     for (block, node) in nodes(subject.plan) {
-        let mut leaks = |code: &Code, place: &str, own: Option<&str>| {
+        let mut leaks = |code: &'a Code, place: &str, own: Option<&str>| {
             let secrets = origins(subject, block, code).into_iter();
             let mut secrets = secrets.filter(|origin| own != Some(&*origin.signature.namespace));
             if let Some((origin, path)) = secrets.find_map(|origin| secret(&origin).map(|path| (origin.clone(), path)))

@@ -89,7 +89,7 @@ fn elements(schema: &serde_json::Value) -> &serde_json::Value {
 }
 
 /// Whether what decides about the call looks at this very text: a pattern, a list of known values, one known value.
-fn is_tested(subject: &Subject<'_>, site: &StepSite<'_>, origin: &Origin<'_>) -> bool {
+fn is_tested<'a>(subject: &Subject<'a>, site: &StepSite<'a>, origin: &Origin<'_>) -> bool {
     subject
         .outwards(site)
         .any(|(block, node)| conditions(subject, block, node).any(|code| tests(subject, block, &code.root, origin)))
