@@ -49,7 +49,7 @@ fn shells_get_completions_and_man_gets_pages() {
 fn help_knows_every_command_and_wrong_words_get_a_suggestion() {
     let list = planrun(["help"]).run();
     for command in
-        ["check", "run", "graph", "eval", "explain", "export", "schema", "init", "mock", "completions", "man"]
+        ["check", "run", "graph", "eval", "explain", "export", "fmt", "schema", "init", "mock", "completions", "man"]
     {
         assert!(list.stdout.contains(&format!("  {command} ")), "{command}");
         let help = planrun(["help", command]).run();

@@ -34,7 +34,9 @@ pub fn judge(text: &str) -> Option<String> {
     if before != after {
         return Some(format!("changed its comments: {before:?} {after:?}\n{text}\n--- became\n{once}"));
     }
-    let wide = once.lines().find(|line| too_wide(line))?;
+    // The lines of text blocks stand between an odd number of their quotes and the next.
+    let parts = once.split("\"\"\"").step_by(2);
+    let wide = parts.flat_map(str::lines).find(|line| too_wide(line))?;
     Some(format!("has a line of {} columns: {wide}", unicode_width::UnicodeWidthStr::width(wide)))
 }
 

@@ -6,6 +6,7 @@ mod fixtures;
 mod meaning;
 mod program;
 
+use crate::generate::{self, Size};
 use meaning::judge;
 
 #[test]
@@ -15,6 +16,18 @@ fn every_plan_there_is_keeps_its_meaning_and_comments() {
     let faults: Vec<String> =
         texts.iter().filter_map(|(name, text)| Some(format!("{name}: {}", judge(text)?))).collect();
     assert!(faults.is_empty(), "{} faults\n{}", faults.len(), faults.join("\n"));
+}
+
+/// Plans made from seeds, which use the whole language; the seed is told.
+#[test]
+fn generated_plans_keep_their_meaning() {
+    let size = Size { whole_language: true, ..Size::USUAL };
+    for seed in 0..disturb::rounds() / 4 {
+        for (name, text) in generate::project(seed, size).plans {
+            assert!(meaning::reads(&text), "seed {seed}, {name}\n{text}");
+            assert_eq!(judge(&text), None, "seed {seed}, {name}");
+        }
+    }
 }
 
 /// Comments at every place where one may stand, and every space another one.
