@@ -8,7 +8,7 @@ use crate::generate::{Size, project};
 use crate::json_form::round_trip;
 
 /// So many plans are tried, unless `PLANRUN_PLANS` says otherwise; most of them are small.
-const PLANS: u64 = 1000;
+const PLANS: u64 = 300;
 /// One plan in so many has the size of what people write.
 const USUAL: u64 = 25;
 
