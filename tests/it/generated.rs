@@ -1,8 +1,10 @@
-//! Generated plans: correct ones give no finding, and what passes the check does not fail for what could have been known.
+//! Generated plans: correct ones give no finding, what passes the check does not fail for what could have been known, and
+//! all of them have a JSON form.
 
 mod correct;
 mod edges;
 mod fixtures;
+mod json_form;
 mod shrink;
 mod sound;
 mod stage;

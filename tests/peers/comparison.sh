@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# The table of tokens in docs/language.md: the ten plans in four forms, counted by one tokenizer, the equivalents validated
+# by their own schemas. Prints the table; with --check it says whether the document has this one. Needs node and npm.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+root=$PWD
+place=$(mktemp -d)
+trap 'rm -rf "$place"' EXIT
+cargo build --quiet --locked
+program=${CARGO_TARGET_DIR:-$root/target}/debug/planrun
+npm install --silent --no-audit --no-fund --prefix "$place" \
+    gpt-tokenizer@4.0.0 asl-validator@4.0.0 @serverlessworkflow/sdk@1.0.1
+cp tests/peers/comparison.mjs "$place/"
+table=$(node "$place/comparison.mjs" "$root" "$program")
+printf '%s\n' "$table"
+if [ "${1:-}" = --check ]; then
+    while IFS= read -r row; do
+        grep -qxF -- "$row" docs/language.md || { echo "docs/language.md lacks: $row" >&2; exit 1; }
+    done <<<"$table"
+fi
