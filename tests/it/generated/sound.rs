@@ -45,7 +45,7 @@ const DATA: [&str; 17] = [
 struct Tally {
     passed: u64,
     correct: u64,
-    /// Mutants whose fit only the run can tell.
+    /// Plans with a fit that only the run can tell.
     open: u64,
     runs: u64,
     completed: u64,
@@ -64,7 +64,7 @@ fn what_passes_the_check_fails_for_no_reason_that_could_have_been_known() {
     let tally = tally.into_inner().unwrap();
     println!("{count} plans from seed {base} (PLANRUN_SEED replays one, PLANRUN_PLANS widens):");
     println!(
-        "  {} pass the check, {} of them mutants, {} of those with a fit that only the run can tell",
+        "  {} pass the check, {} of them mutants, {} with a fit that only the run can tell",
         tally.passed,
         tally.passed - tally.correct,
         tally.open
@@ -103,13 +103,7 @@ fn try_seed(seed: u64, tally: &Mutex<Tally>) -> Result<(), String> {
         let mut tally = tally.lock().unwrap();
         tally.passed += 1;
         tally.correct += u64::from(sound);
-        tally.open += u64::from(open && !sound);
-    }
-    if open && sound {
-        return Err(format!(
-            "seed {seed}: only the run can tell whether the types of a correct plan fit\n{}",
-            made.main()
-        ));
+        tally.open += u64::from(open);
     }
     for weather in [Weather::Fair, Weather::Rough] {
         let outcome = perform(checked.plans.last().unwrap(), &made, weather, seed);
