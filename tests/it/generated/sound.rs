@@ -20,24 +20,29 @@ use crate::generate::{Project, Size, mutated, project};
 const PLANS: u64 = 20_000;
 
 /// What may go wrong in an expression whose types are right: only the data can tell.
-const DATA: [&str; 17] = [
+const DATA: [&str; 22] = [
     "division by zero",
     "divide by zero",
     "modulus by zero",
     "overflow",
     "out of range",
+    "out of the range",
     "no such key",
     "repeated key",
+    "needs a number at least",
+    "is not ",
+    "takes a depth",
+    "takes a shift",
+    "at most",
+    "more than",
+    "does more work",
+    "nests deeper",
+    "the text would have",
+    "formatting",
+    "is no regular expression",
     "the list has",
     "went round",
     "twice",
-    "is no regular expression",
-    "operations",
-    "cannot be",
-    "is no ",
-    "cannot convert",
-    "more than",
-    "the text would have",
 ];
 
 /// What the plans of a test came to.
