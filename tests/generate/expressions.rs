@@ -105,6 +105,10 @@ impl Writer<'_> {
         // Where the other value is wanted, this one is known to be absent.
         let known = self.scope.mark();
         self.scope.hide(&path.text);
+        // So may be the opposite of the condition that it stands under.
+        for condition in self.scope.variables[path.variable].guard.clone() {
+            self.settle(&condition, None);
+        }
         let other = self.value(ty, depth);
         self.scope.forget(known);
         match self.dice.below(5) {

@@ -20,24 +20,29 @@ use crate::generate::{Project, Size, mutated, project};
 const PLANS: u64 = 20_000;
 
 /// What may go wrong in an expression whose types are right: only the data can tell.
-const DATA: [&str; 17] = [
+const DATA: [&str; 22] = [
     "division by zero",
     "divide by zero",
     "modulus by zero",
     "overflow",
     "out of range",
+    "out of the range",
     "no such key",
     "repeated key",
+    "needs a number at least",
+    "is not ",
+    "takes a depth",
+    "takes a shift",
+    "at most",
+    "more than",
+    "does more work",
+    "nests deeper",
+    "the text would have",
+    "formatting",
+    "is no regular expression",
     "the list has",
     "went round",
     "twice",
-    "is no regular expression",
-    "operations",
-    "cannot be",
-    "is no ",
-    "cannot convert",
-    "more than",
-    "the text would have",
 ];
 
 /// What the plans of a test came to.
@@ -45,7 +50,7 @@ const DATA: [&str; 17] = [
 struct Tally {
     passed: u64,
     correct: u64,
-    /// Mutants whose fit only the run can tell.
+    /// Plans with a fit that only the run can tell.
     open: u64,
     runs: u64,
     completed: u64,
@@ -64,7 +69,7 @@ fn what_passes_the_check_fails_for_no_reason_that_could_have_been_known() {
     let tally = tally.into_inner().unwrap();
     println!("{count} plans from seed {base} (PLANRUN_SEED replays one, PLANRUN_PLANS widens):");
     println!(
-        "  {} pass the check, {} of them mutants, {} of those with a fit that only the run can tell",
+        "  {} pass the check, {} of them mutants, {} with a fit that only the run can tell",
         tally.passed,
         tally.passed - tally.correct,
         tally.open
@@ -103,13 +108,7 @@ fn try_seed(seed: u64, tally: &Mutex<Tally>) -> Result<(), String> {
         let mut tally = tally.lock().unwrap();
         tally.passed += 1;
         tally.correct += u64::from(sound);
-        tally.open += u64::from(open && !sound);
-    }
-    if open && sound {
-        return Err(format!(
-            "seed {seed}: only the run can tell whether the types of a correct plan fit\n{}",
-            made.main()
-        ));
+        tally.open += u64::from(open);
     }
     for weather in [Weather::Fair, Weather::Rough] {
         let outcome = perform(checked.plans.last().unwrap(), &made, weather, seed);
