@@ -24,7 +24,7 @@ pub struct Corpus {
 
 impl Corpus {
     fn new(name: &'static str, files: Vec<SourceFile>) -> Self {
-        let items = files.iter().map(|file| item_spans(file)).collect();
+        let items = files.iter().map(item_spans).collect();
         let bytes = files.iter().map(|file| file.text().len()).sum();
         Self { name, files, items, bytes }
     }

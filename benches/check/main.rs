@@ -113,7 +113,7 @@ impl Bench {
     fn against_pest(&self, corpus: &Corpus, table: &mut Table) -> Result<(), String> {
         let (mut ours, mut pests) = (Vec::new(), Vec::new());
         for round in 0..=ROUNDS {
-            let pest = self.time(|| self.pest_alone(corpus))?;
+            let pest = self.time(|| pest_alone(corpus))?;
             let check = self.time(|| self.check(corpus))?;
             if round > 0 {
                 ours.push(check);
@@ -134,8 +134,8 @@ impl Bench {
     fn phases(&self, corpus: &Corpus) -> Result<(), String> {
         let (mut pest, mut parse, mut check) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
-            pest.push(self.time(|| self.pest_alone(corpus))?);
-            parse.push(self.time(|| self.parse(corpus))?);
+            pest.push(self.time(|| pest_alone(corpus))?);
+            parse.push(self.time(|| read_trees(corpus))?);
             check.push(self.time(|| self.check(corpus))?);
         }
         let [pest, parse, check] = [pest, parse, check].map(|times| 1000.0 / speed(corpus.bytes, median(times)));
@@ -150,20 +150,6 @@ impl Bench {
         Ok(if self.threads == 1 { processor.elapsed() } else { clock.elapsed() })
     }
 
-    fn pest_alone(&self, corpus: &Corpus) -> Result<(), String> {
-        corpus.files.par_iter().zip(&corpus.items).try_for_each(|(file, items)| {
-            let nodes = pest_alone::read(file, items)?;
-            if nodes == 0 { Err("pest read nothing".to_owned()) } else { Ok(()) }
-        })
-    }
-
-    fn parse(&self, corpus: &Corpus) -> Result<(), String> {
-        corpus.files.par_iter().try_for_each(|file| {
-            let parsed = syntax::parse(file);
-            if parsed.file.items.is_empty() { Err("a plan was not read".to_owned()) } else { Ok(()) }
-        })
-    }
-
     fn check(&self, corpus: &Corpus) -> Result<(), String> {
         corpus.files.par_iter().try_for_each(|file| {
             let checked = self.workspace.check(file);
@@ -171,6 +157,20 @@ impl Bench {
             error.map_or(Ok(()), |error| Err(format!("{}: {}: {}", file.name(), error.code.name, error.message)))
         })
     }
+}
+
+fn pest_alone(corpus: &Corpus) -> Result<(), String> {
+    corpus.files.par_iter().zip(&corpus.items).try_for_each(|(file, items)| {
+        let nodes = pest_alone::read(file, items)?;
+        if nodes == 0 { Err("pest read nothing".to_owned()) } else { Ok(()) }
+    })
+}
+
+fn read_trees(corpus: &Corpus) -> Result<(), String> {
+    corpus.files.par_iter().try_for_each(|file| {
+        let parsed = syntax::parse(file);
+        if parsed.file.items.is_empty() { Err("a plan was not read".to_owned()) } else { Ok(()) }
+    })
 }
 
 fn cold_start(table: &mut Table) -> Result<(), String> {

@@ -5,11 +5,14 @@ use std::sync::Arc;
 
 use crate::types::Signature;
 
+/// Signatures by name.
+type Namespace = BTreeMap<Arc<str>, Arc<Signature>>;
+
 /// Signatures by namespace and name. The checker sees tools in no other form.
 #[derive(Clone, Debug, Default)]
 pub struct Tools {
     /// Each namespace shared, because every file that is checked has tools of its own beside those of the project.
-    namespaces: BTreeMap<Arc<str>, Arc<BTreeMap<Arc<str>, Arc<Signature>>>>,
+    namespaces: BTreeMap<Arc<str>, Arc<Namespace>>,
 }
 
 impl Tools {
