@@ -98,7 +98,14 @@ impl Lowering<'_> {
         }
         let Some((_, first)) = signs.first() else { return operand };
         let extent = first.to(operand.extent);
-        let kind = ExprKind::Unary { operators: signs, operand: Box::new(operand.expr) };
+        let kind = match operand.expr.kind {
+            // Parentheses around signs change nothing: `!(!x)` is `!!x`.
+            ExprKind::Unary { operators, operand } => {
+                signs.extend(operators);
+                ExprKind::Unary { operators: signs, operand }
+            }
+            kind => ExprKind::Unary { operators: signs, operand: Box::new(Expr { span: operand.expr.span, kind }) },
+        };
         Operand { expr: Expr { span: extent, kind }, extent }
     }
 
