@@ -43,12 +43,12 @@ pub(super) struct Rule {
     pub look: fn(&Subject<'_>, &mut Vec<Diagnostic>),
 }
 
+/// What may be said of a condition that never comes true.
+const UNANSWERED: &[&Code] = &[&order::NEVER_FIRES, &order::DEPENDENCY_CYCLE, &order::CANNOT_FINISH, &order::STALLS];
+
 /// Every rule, in the order of the catalogue.
 pub(super) const RULES: &[Rule] = &[
-    Rule {
-        codes: &[&order::NEVER_FIRES, &order::DEPENDENCY_CYCLE, &order::CANNOT_FINISH, &order::STALLS],
-        look: never_fires::look,
-    },
+    Rule { codes: UNANSWERED, look: never_fires::look },
     Rule { codes: &[&order::REDUNDANT_AFTER], look: redundant_after::look },
     Rule { codes: &[&order::COMPLEMENTARY_GUARDS], look: complementary_guards::look },
     Rule { codes: &[&order::PARALLEL_SET], look: parallel_set::look },

@@ -75,9 +75,8 @@ impl Checker<'_> {
     fn computed(&mut self, first: &ast::Expr, rest: &[ast::ChainLink], span: Span) -> Typed {
         let mut left = self.expression(first);
         let mut left_span = first.span;
-        if let [link] = rest {
-            self.same_operands((first, &left.node), link, span);
-        }
+        let before = self.diagnostics.len();
+        let constant = left.node.constant().is_some();
         // The first operand, once it is no longer the whole left side.
         let mut start = None;
         let mut links = Vec::with_capacity(rest.len());
@@ -96,6 +95,10 @@ impl Checker<'_> {
             if links.len() == 1 {
                 start.get_or_insert(before.node);
             }
+        }
+        // What cannot be computed at all has been told.
+        if let ([link], false) = (rest, constant || self.diagnostics.len() > before) {
+            self.same_operands(first, link, span);
         }
         if let Some(first) = start {
             return Typed::new(Op::Chain { first: Box::new(first), rest: links }, left.ty, span);

@@ -12,12 +12,11 @@ use crate::syntax::ast::{self, BinaryOp};
 const MOST_TEXT: usize = 1000;
 
 impl Checker<'_> {
-    /// `a == a` and its like. What is constant is reported as such.
-    pub(super) fn same_operands(&mut self, first: (&ast::Expr, &Node), link: &ast::ChainLink, span: Span) {
+    /// `a == a` and its like.
+    pub(super) fn same_operands(&mut self, first: &ast::Expr, link: &ast::ChainLink, span: Span) {
         let Some(result) = result(link.operator) else { return };
-        let (first, node) = first;
         let other = &link.operand;
-        if node.constant().is_some() || is_long(first) || is_long(other) || canonical(first) != canonical(other) {
+        if is_long(first) || is_long(other) || canonical(first) != canonical(other) {
             return;
         }
         let message = format!("both sides are the same: this is {result} whatever the value");

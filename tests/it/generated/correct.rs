@@ -47,7 +47,9 @@ fn judge(seed: u64) -> Result<Vec<&'static str>, String> {
     let size = if seed.is_multiple_of(USUAL) { Size::USUAL } else { Size::SMALL };
     let project = project(seed, size);
     let found = Workshop::of(&project).check(&project).diagnostics;
-    match found.iter().find(|found| found.severity != Severity::Note) {
+    // A generator may well compare a value with itself; a person would not.
+    let counts = |found: &&Diagnostic| found.severity != Severity::Note && found.code.name != "same-operands";
+    match found.iter().find(counts) {
         None => Ok(found.iter().map(|found| found.code.name).collect()),
         Some(worst) => Err(told(&project, seed, worst)),
     }
