@@ -3,8 +3,8 @@
 use super::Subject;
 use super::subject::StepSite;
 use crate::diag::{Diagnostic, codes};
-use crate::lint::origin::{Origin, of_node, of_path, origins};
 use crate::lint::gate::{conditions, is_gated};
+use crate::lint::origin::{Origin, of_node, of_path, origins};
 use crate::sema::BlockId;
 use crate::sema::expr::{Code, Link, LinkOp, Node, Op, Operator};
 use crate::types::{Effect, FieldLookup, Type, field};
