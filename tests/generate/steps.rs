@@ -40,7 +40,7 @@ impl Writer<'_> {
                 self.scope.show(path);
             }
         }
-        let after = self.after();
+        let last = self.last_step();
         let body = self.body();
         let clauses = match &body.called {
             Some(called) => self.call_clauses(&name, called),
@@ -61,7 +61,13 @@ impl Writer<'_> {
             self.remember(condition, shows);
         }
         text.push('\n');
-        text + &after + &clauses + &recover
+        let rest = clauses + &recover;
+        let after = match last {
+            // Nothing else can read the last step, so whoever does not name it does not wait for it.
+            Some(last) if !text.contains(&last) && !rest.contains(&last) => format!("{margin}    after {last}\n"),
+            Some(_) | None => String::new(),
+        };
+        text + &after + &rest
     }
 
     /// The condition of a step, with what it shows: often one that was there before.
@@ -79,20 +85,12 @@ impl Writer<'_> {
         Some((guard.text.text, guard.shows))
     }
 
-    fn after(&mut self) -> String {
-        if !self.dice.one_in(10) {
-            return String::new();
-        }
-        let steps = self
-            .scope
-            .variables
-            .iter()
-            .filter(|variable| matches!(variable.kind, Kind::Step | Kind::Race(_)) && variable.guard.is_empty());
-        let steps: Vec<String> = steps.map(|variable| variable.name.clone()).collect();
-        if steps.is_empty() {
-            return String::new();
-        }
-        format!("{}    after {}\n", self.margin(), self.dice.pick(&steps))
+    /// The step just before this one in the plan itself, now and then: what `after` may name and say something new.
+    fn last_step(&mut self) -> Option<String> {
+        let last = self.scope.variables.last()?;
+        let is_step = matches!(last.kind, Kind::Step | Kind::Race(_)) && last.guard.is_empty();
+        let name = last.name.clone();
+        (self.indent == 1 && is_step && self.dice.one_in(5)).then_some(name)
     }
 
     fn body(&mut self) -> Body {
