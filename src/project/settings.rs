@@ -117,10 +117,15 @@ fn policy(node: &Node, found: &mut Vec<Diagnostic>) -> Result<Map<String, Json>,
             section(&format!("`{name}`"), node, keys, found)?;
         }
     }
-    match node.to_json() {
-        Json::Object(policy) => Ok(policy),
-        _ => Ok(Map::new()),
+    let Json::Object(mut policy) = node.to_json() else { return Ok(Map::new()) };
+    // Keys that mean nothing have been reported; the rest still holds.
+    policy.retain(|key, _| POLICY.contains(&key.as_str()));
+    for (name, keys) in [("retry", &RETRY[..]), ("budget", &BUDGET[..])] {
+        if let Some(Json::Object(inner)) = policy.get_mut(name) {
+            inner.retain(|key, _| keys.contains(&key.as_str()));
+        }
     }
+    Ok(policy)
 }
 
 fn check(node: &Node, found: &mut Vec<Diagnostic>) -> Result<CheckSettings, Fault> {

@@ -28,7 +28,10 @@ pub(super) fn unknown<'a>(
             diagnostic.help(format!("did you mean `{near}`?")).fix(format!("write `{near}`"), span, written(near))
         }
         None if candidates.is_empty() => diagnostic,
-        None => diagnostic.help(format!("there are {}", listed(&candidates))),
+        None => {
+            let verb = if candidates.len() == 1 { "is" } else { "are" };
+            diagnostic.help(format!("there {verb} {}", listed(&candidates)))
+        }
     };
     if let Some(near) = near {
         candidates.retain(|candidate| *candidate != near);

@@ -30,7 +30,7 @@ const BUDGET: &[&str] = &["calls", "tokens", "cost", "time"];
 impl PlanChecker<'_> {
     /// A reader of settings that reports where the plan's findings go.
     pub(super) fn settings(&mut self) -> Reader<'_> {
-        Reader { diagnostics: self.diagnostics, not_yet: &mut self.not_yet }
+        Reader { source: Some(self.shared.source), diagnostics: self.diagnostics, not_yet: &mut self.not_yet }
     }
 }
 
@@ -42,7 +42,7 @@ impl Policy {
     pub fn from_project(settings: &serde_json::Map<String, serde_json::Value>) -> Result<Self, String> {
         let (mut diagnostics, mut not_yet) = (Vec::new(), Vec::new());
         let settings = written(&serde_json::Value::Object(settings.clone()));
-        let policy = Reader { diagnostics: &mut diagnostics, not_yet: &mut not_yet }.policy(&settings);
+        let policy = Reader { source: None, diagnostics: &mut diagnostics, not_yet: &mut not_yet }.policy(&settings);
         match (diagnostics.first(), not_yet.first()) {
             (Some(found), _) => Err(found.message.clone()),
             (None, Some((_, what))) => Err(format!("{what} cannot be set in this version")),
@@ -53,6 +53,8 @@ impl Policy {
 
 /// Reads settings, which are constants.
 pub(super) struct Reader<'a> {
+    /// The text of the plan; a project's settings have none.
+    source: Option<&'a SourceFile>,
     diagnostics: &'a mut Vec<Diagnostic>,
     not_yet: &'a mut Vec<(Span, &'static str)>,
 }
@@ -170,9 +172,12 @@ impl Reader<'_> {
     fn wrong(&mut self, span: Span, setting: &str, wanted: &str) {
         let message = format!("`{setting}` wants {wanted}");
         let diagnostic = Diagnostic::new(&codes::types::WRONG_TYPE, span, message)
-            .help("settings are constants: they hold for every run of the plan")
-            .expected(wanted, "something else");
-        self.diagnostics.push(diagnostic);
+            .help("settings are constants: they hold for every run of the plan");
+        let written = self.source.map(|source| source.slice(span));
+        self.diagnostics.push(match written.and_then(|text| text.lines().next()) {
+            Some(written) => diagnostic.expected(wanted, format!("`{written}`")),
+            None => diagnostic,
+        });
     }
 
     fn constant_duration(&mut self, value: &ast::Expr, setting: &str) -> Option<Duration> {

@@ -25,6 +25,7 @@ mod mutation;
 mod nestools;
 mod plans;
 mod readme;
+mod remedies;
 mod render;
 mod run;
 mod schema;

@@ -103,7 +103,8 @@ impl Checker<'_> {
         let mut typed: Vec<Typed> = Vec::with_capacity(operands.len());
         for (position, operand) in operands.iter().enumerate() {
             let last = position + 1 == operands.len();
-            typed.push(if last { self.expression(operand) } else { self.lenient(operand) });
+            let check = |checker: &mut Self| if last { checker.expression(operand) } else { checker.lenient(operand) };
+            typed.push(if position == 0 { check(self) } else { self.lazily(check) });
             let complement = self.complement(operand);
             self.facts.extend(complement);
         }
@@ -161,12 +162,13 @@ impl Checker<'_> {
         for (condition, result) in arms {
             let test = self.expression(condition);
             self.bool_operand("? :", &test, condition.span);
-            let value = self.with_facts(narrow::atoms(condition), |checker| result_of(checker, result));
+            let value = self
+                .with_facts(narrow::atoms(condition), |checker| checker.lazily(|checker| result_of(checker, result)));
             self.facts.extend(narrow::negated_atoms(condition));
             types.push(value.ty);
             nodes.push((test.node, value.node));
         }
-        let last = result_of(self, otherwise);
+        let last = self.lazily(|checker| result_of(checker, otherwise));
         self.facts.truncate(facts);
         types.push(last.ty);
         Typed::new(Op::Conditional { arms: nodes, otherwise: Box::new(last.node) }, Type::union(types), span)
@@ -193,7 +195,8 @@ impl Checker<'_> {
         let mut types = Vec::with_capacity(arms.len());
         for (arm, pattern) in arms.iter().zip(taken) {
             self.narrowed.push((text.clone(), pattern.subject));
-            let value = self.with_facts(pattern.facts, |checker| result_of(checker, &arm.value));
+            let value =
+                self.with_facts(pattern.facts, |checker| checker.lazily(|checker| result_of(checker, &arm.value)));
             self.narrowed.pop();
             types.push(value.ty);
             nodes.push((pattern.matcher, value.node));

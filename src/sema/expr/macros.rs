@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Checker, Comprehension, Local, MacroKind, Op, Typed, literal, narrow, report};
-use crate::sema::Atom;
+use crate::sema::{Atom, Lookup};
 use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::{Field, Type, error_object, result_union};
@@ -77,6 +77,7 @@ impl Checker<'_> {
                 self.report(report::variable_expected(&name.text, argument.span));
                 return Err("the first argument of a macro names a variable");
             };
+            self.shadows(variable, argument.span);
             variables.push(variable.clone());
         }
         let Some(over) = range_of(&range) else {
@@ -90,7 +91,7 @@ impl Checker<'_> {
         let mut parts = rest.iter();
         let condition = if form.condition { parts.next() } else { None };
         let condition = condition.map(|argument| {
-            let typed = self.expression(&argument.value);
+            let typed = self.lazily(|checker| checker.expression(&argument.value));
             self.predicate(&name.text, &typed, argument.value.span);
             self.facts.extend(narrow::atoms(&argument.value));
             typed.node
@@ -99,7 +100,7 @@ impl Checker<'_> {
             self.locals.truncate(outer);
             return Err("a macro has a body");
         };
-        let body = self.expression(&last.value);
+        let body = self.lazily(|checker| checker.expression(&last.value));
         let ty = self.macro_type(form.kind, name, &body, &last.value, (&range, &over, variables.first()));
         self.facts.truncate(facts);
         self.locals.truncate(outer);
@@ -152,12 +153,27 @@ impl Checker<'_> {
             self.report(report::variable_expected("cel.bind", name.span));
             return Typed::fail("the first argument of `cel.bind` names a variable", span);
         };
+        self.shadows(variable, name.span);
         let value = self.expression(&value.value);
         let register = self.push(Some(variable), &value.ty);
-        let body = self.expression(&body.value);
+        let body = self.lazily(|checker| checker.expression(&body.value));
         self.locals.pop();
         let op = Op::Let { register, value: Box::new(value.node), body: Box::new(body.node) };
         Typed::new(op, body.ty, span)
+    }
+
+    /// Reports a variable that hides a value of the plan.
+    fn shadows(&mut self, variable: &Arc<str>, span: Span) {
+        // Outside of a plan nothing but the expression is there to be confused with.
+        if self.origin.is_none() {
+            return;
+        }
+        let hidden = match self.scope.lookup(variable) {
+            Lookup::Found(binding) => binding.span,
+            Lookup::Later(span) => span,
+            Lookup::Namespace | Lookup::Missing => return,
+        };
+        self.report(report::hides(variable, span, hidden));
     }
 
     /// Brings a variable into scope and gives it a register.

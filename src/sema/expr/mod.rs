@@ -43,6 +43,8 @@ pub struct Checker<'a> {
     reads: Vec<Read>,
     /// What holds here because of conditions inside of the expression.
     facts: Vec<Atom>,
+    /// Whether what is checked may not be evaluated at all, or more than once.
+    lazy: bool,
     /// Subjects of `match` in whose arms this stands, with what they are there.
     narrowed: Vec<(String, Type)>,
 }
@@ -102,6 +104,7 @@ impl<'a> Checker<'a> {
             registers: 0,
             reads: Vec::new(),
             facts: Vec::new(),
+            lazy: false,
             narrowed: Vec::new(),
         }
     }
@@ -156,6 +159,14 @@ impl<'a> Checker<'a> {
             ast::ExprKind::Signal(name) => self.signal(name, span),
             ast::ExprKind::Error => Typed::fail("the text here could not be read", span),
         }
+    }
+
+    /// Checks what is evaluated under some condition only, or once an element.
+    fn lazily<T>(&mut self, check: impl FnOnce(&mut Self) -> T) -> T {
+        let around = std::mem::replace(&mut self.lazy, true);
+        let checked = check(self);
+        self.lazy = around;
+        checked
     }
 
     fn report(&mut self, diagnostic: Diagnostic) {

@@ -60,7 +60,11 @@ impl Checker<'_> {
         let facts = self.facts.len();
         let mut nodes: Vec<Node> = Vec::with_capacity(rest.len() + 1);
         for operand in std::iter::once(first).chain(rest.iter().map(|link| &link.operand)) {
-            let typed = self.expression(operand);
+            let typed = if nodes.is_empty() {
+                self.expression(operand)
+            } else {
+                self.lazily(|checker| checker.expression(operand))
+            };
             self.bool_operand(if and { "&&" } else { "||" }, &typed, operand.span);
             nodes.push(typed.node);
             self.facts.extend(if and { narrow::atoms(operand) } else { narrow::negated_atoms(operand) });

@@ -25,7 +25,7 @@ struct Bound {
 
 /// The result of a function for arguments of these types.
 pub(super) fn resolve(function: &Function, arguments: &[Type]) -> Verdict {
-    if arguments.contains(&Type::Invalid) {
+    if arguments.iter().any(is_reported) {
         return Verdict::Gives(silent(function));
     }
     if let Some(result) = result(function, arguments) {
@@ -43,6 +43,16 @@ pub(super) fn resolve(function: &Function, arguments: &[Type]) -> Verdict {
         }
     }
     Verdict::NoOverload
+}
+
+/// Whether a finding has spoken of the value, or of all that is in it.
+fn is_reported(ty: &Type) -> bool {
+    match ty {
+        Type::Invalid => true,
+        Type::List(element) => is_reported(element),
+        Type::Map(map) => is_reported(&map.value),
+        _ => false,
+    }
 }
 
 /// The result where every alternative of every argument is taken by some form.

@@ -246,7 +246,12 @@ impl Checker<'_> {
             Lookup::Namespace => Some(match links.split_first() {
                 Some((ast::Link { kind: ast::LinkKind::Call { name: tool, .. }, span: call }, _)) => {
                     let call = base.span.to(*call);
-                    let diagnostic = report::call_in_expression(name, tool, call, self.origin, &self.scope.visible());
+                    let mut diagnostic =
+                        report::call_in_expression(name, tool, call, self.origin, &self.scope.visible());
+                    if let Some(fix) = diagnostic.fix.as_mut() {
+                        // A step of its own always calls, and once.
+                        fix.safe = !self.lazy;
+                    }
                     self.report(diagnostic);
                     Typed::fail("a tool cannot be called inside an expression", span)
                 }

@@ -13,8 +13,8 @@ pub(super) use functions::{
     variable_expected, winner_of_no_race,
 };
 pub(super) use names::{
-    call_in_expression, later, misplaced_signal, namespace_as_value, not_an_object, plan_as_value, state_of_no_step,
-    unknown_field, unknown_name, unknown_status,
+    call_in_expression, hides, later, misplaced_signal, namespace_as_value, not_an_object, plan_as_value,
+    state_of_no_step, unknown_field, unknown_name, unknown_status,
 };
 pub(super) use values::{
     extra_field, interpolated_value, lossy_number, missing_fields, never_equal, never_in, no_binary, no_elements,

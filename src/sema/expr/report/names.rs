@@ -98,6 +98,13 @@ pub(in crate::sema::expr) fn call_in_expression(
     diagnostic.fix_all("make it a step of its own", edits)
 }
 
+/// A variable of a macro with the name of a value around it.
+pub(in crate::sema::expr) fn hides(name: &str, span: Span, hidden: Span) -> Diagnostic {
+    Diagnostic::new(&names::SHADOWED_NAME, span, format!("`{name}` is the name of a value already"))
+        .label(hidden, "this one cannot be seen inside")
+        .help("give the inner one a name of its own")
+}
+
 fn free_name(tool: &str, taken: &[Arc<str>]) -> String {
     let is_taken = |name: &str| crate::syntax::is_reserved(name) || taken.iter().any(|other| **other == *name);
     let mut name = tool.to_owned();

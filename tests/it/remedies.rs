@@ -1,0 +1,70 @@
+//! Remedies that depend on what stands around: fixes that are safe here and not there, words that fit the number.
+
+use serde_json::Value;
+
+use crate::support::{folder, planrun};
+
+const HEAD: &str = "use db
+tool db.read(key?: string) -> string read
+";
+
+/// The findings with this code in a plan of these statements.
+fn found(code: &str, statements: &str) -> Vec<Value> {
+    let plan = format!("{HEAD}\nplan p(name: string, flag: bool, names: string[]) -> any {{\n{statements}\n}}\n");
+    let folder = folder([("a.plan", plan)]);
+    let output = planrun(["check", "--format", "json"]).within(folder.path()).run().json();
+    let all = output["diagnostics"].as_array().unwrap().iter();
+    all.filter(|finding| finding["code"] == code).cloned().collect()
+}
+
+#[test]
+fn a_call_that_may_not_happen_is_not_moved_without_asking() {
+    let safe = |expression: &str| {
+        let found = found("call-in-expression", &format!("reply [name, flag, names, {expression}]"));
+        assert_eq!(found.len(), 1, "{expression}");
+        found[0]["fix"]["safe"].as_bool().unwrap()
+    };
+    assert!(safe("db.read() + name"));
+    assert!(safe("db.read() == name && flag"));
+    assert!(safe("db.read() == name ? 1 : 2"));
+    assert!(!safe("flag ? db.read() : name"));
+    assert!(!safe("flag ? name : db.read()"));
+    assert!(!safe("flag && db.read() == name"));
+    assert!(!safe("flag || db.read() == name"));
+    assert!(!safe("names.map(one, db.read(key: one))"));
+    assert!(!safe("match flag { true => db.read(), false => name }"));
+}
+
+#[test]
+fn a_variable_of_a_macro_should_hide_nothing() {
+    let shadows = |expression: &str| found("shadowed-name", &format!("reply [name, flag, {expression}]")).len();
+    assert_eq!(shadows("names.map(one, one + name)"), 0);
+    assert_eq!(shadows("names.map(name, name)"), 1);
+    assert_eq!(shadows("names.exists(flag, flag == \"\")"), 1);
+    assert_eq!(shadows("names.map(one, names.map(one, one))"), 0, "no value of the plan is hidden");
+}
+
+#[test]
+fn one_finding_for_one_fault() {
+    assert_eq!(found("no-overload", "let xs = [missing]\nreply [name, flag, names, xs.sort()]").len(), 0);
+    assert_eq!(found("unknown-name", "let xs = [missing]\nreply [name, flag, names, xs.sort()]").len(), 1);
+}
+
+#[test]
+fn what_stands_there_is_said() {
+    let found = found("wrong-type", "policy { timeout: \"soon\" }\nreply [name, flag, names]");
+    assert_eq!(found[0]["actual"], "`\"soon\"`");
+}
+
+#[test]
+fn a_misspelt_setting_of_the_project_hides_nothing() {
+    let plan = format!("{HEAD}\nplan p() -> string {{\n    step a = db.read(kye: \"x\")\n    reply a\n}}\n");
+    let folder = folder([("a.plan", plan.as_str()), ("planrun.yaml", "policy:\n  retri: { attempts: 2 }\n")]);
+    let output = planrun(["check", "--format", "json"]).within(folder.path()).run();
+    assert_eq!(output.status, 1, "{output:?}");
+    let found = output.json();
+    let codes = found["diagnostics"].as_array().unwrap().iter().map(|finding| finding["code"].as_str().unwrap());
+    let mut codes = codes.collect::<Vec<_>>();
+    codes.sort_unstable();
+    assert_eq!(codes, ["config-key", "unknown-argument"]);
+}
