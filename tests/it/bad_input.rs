@@ -19,8 +19,18 @@ fn bytes_that_are_no_text() {
     assert_eq!(codes(&check(&[0xff, 0xfe, b'p', 0, b'l', 0])), ["not-utf8"], "UTF-16");
     let nulls = check(&vec![0; 1 << 20]);
     assert_eq!(nulls.status, 1);
-    assert!(nulls.stdout.len() < 50_000, "{} bytes", nulls.stdout.len());
+    assert_eq!(codes(&nulls), ["unexpected-token"], "one mistake is told once");
+    let mixed = check("\0a，".repeat(20_000).as_bytes());
+    assert!(mixed.stdout.lines().count() <= 400, "{} lines", mixed.stdout.lines().count());
     assert_eq!(check(b"").status, 0, "nothing is there to be wrong");
+}
+
+#[test]
+fn an_error_is_told_behind_any_number_of_warnings() {
+    let text = format!("{}plan p() -> int {{\n    reply 1\n", "// \u{200b}\n".repeat(1000));
+    let output = check(text.as_bytes());
+    assert_eq!(output.status, 1, "{}", output.stderr);
+    assert!(codes(&output).contains(&"unclosed-delimiter"), "{}", output.stderr);
 }
 
 #[test]

@@ -67,7 +67,7 @@ impl Lexer<'_> {
         if mended == word {
             return;
         }
-        self.diagnostics.push(
+        self.report(
             Diagnostic::new(
                 &codes::CONFUSABLE_CHARACTER,
                 span,
@@ -84,7 +84,7 @@ impl Lexer<'_> {
         match likeness(c) {
             Likeness::Direction => self.direction(c, span),
             Likeness::Space if matches!(c, '\u{200b}' | '\u{2060}' | '\u{feff}') && start > 0 => {
-                self.diagnostics.push(
+                self.report(
                     Diagnostic::new(
                         &codes::CONFUSABLE_CHARACTER,
                         span,
@@ -109,7 +109,7 @@ impl Lexer<'_> {
             Likeness::Space => {
                 self.mends.push(Mend::Blank(span));
                 if c != '\u{feff}' || start > 0 {
-                    self.diagnostics.push(
+                    self.report(
                         Diagnostic::new(
                             &codes::CONFUSABLE_CHARACTER,
                             span,
@@ -142,11 +142,11 @@ impl Lexer<'_> {
         .help(format!("write `{ascii}`"))
         .fix_all(format!("write `{ascii}`"), edits);
         diagnostic.severity = Severity::Error;
-        self.diagnostics.push(diagnostic);
+        self.report(diagnostic);
     }
 
     fn direction(&mut self, c: char, span: Span) {
-        self.diagnostics.push(
+        self.report(
             Diagnostic::new(
                 &codes::BIDI_CONTROL,
                 span,

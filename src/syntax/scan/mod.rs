@@ -75,7 +75,11 @@ pub(super) fn scan(text: &str) -> Scan<'_> {
     let matched = delimiters::match_all(text, &lexed.tokens);
     let mut diagnostics = lexed.diagnostics;
     diagnostics.extend(matched.diagnostics);
-    diagnostics.truncate(MAX_FINDINGS);
+    let mut errors = 0;
+    diagnostics.retain(|found| {
+        errors += usize::from(found.is_error());
+        !found.is_error() || errors <= MAX_FINDINGS
+    });
     let mut mends = lexed.mends;
     mends.extend(matched.mends);
     let errors = diagnostics.iter().filter(|found| found.is_error()).map(|found| found.span);

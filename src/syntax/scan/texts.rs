@@ -158,7 +158,7 @@ impl Lexer<'_> {
             return;
         }
         let end = self.probable_end(start, line_end, origin, interpolation);
-        self.diagnostics.push(match interpolation {
+        self.report(match interpolation {
             Some(at) => unclosed_interpolation(Span::new(at, at + 2)),
             None => unterminated(start, end, line_breaks(self.text.get(start..end).unwrap_or("")) > 0),
         });
@@ -177,7 +177,7 @@ impl Lexer<'_> {
         self.tokens.truncate(tokens);
         self.openers.truncate(openers);
         let span = Span::new(at, at + 2);
-        self.diagnostics.push(unclosed_interpolation(span));
+        self.report(unclosed_interpolation(span));
         self.mends.push(Mend::Blank(span));
         self.at = span.end as usize;
         self.text_part(at);
@@ -200,7 +200,7 @@ impl Lexer<'_> {
     fn badly_opened(&mut self, index: usize, start: usize) {
         let Some(opening) = self.tokens.get(index).copied() else { return };
         let end = start + 3;
-        self.diagnostics.push(
+        self.report(
             Diagnostic::new(
                 &codes::UNTERMINATED_STRING,
                 opening.span(),

@@ -1,5 +1,6 @@
 //! Cuts the raw text into tokens: just enough to know words, delimiters, texts and comments.
 
+use super::MAX_FINDINGS;
 use super::characters;
 use super::mend::Mend;
 use crate::diag::Diagnostic;
@@ -271,7 +272,7 @@ impl<'a> Lexer<'a> {
             }
             Some(_) | None => {
                 let span = Span::new(start, start + 1);
-                self.diagnostics.push(
+                self.report(
                     Diagnostic::new(
                         &codes::UNTERMINATED_STRING,
                         span,
@@ -310,19 +311,28 @@ impl<'a> Lexer<'a> {
         self.push(TokenKind::Close(delimiter(byte)), self.at, self.at + 1);
     }
 
+    /// Keeps a finding, as long as anybody reads on: a file of nothing but mistakes must not fill the memory.
+    pub(super) fn report(&mut self, diagnostic: Diagnostic) {
+        // Warnings, however many, must not push an error out.
+        let alike = self.diagnostics.iter().filter(|found| found.severity == diagnostic.severity).count();
+        if alike < MAX_FINDINGS {
+            self.diagnostics.push(diagnostic);
+        }
+    }
+
     fn symbol(&mut self, byte: u8) {
         if byte.is_ascii_control() {
-            let span = Span::new(self.at, self.at + 1);
-            self.diagnostics.push(
-                Diagnostic::new(
-                    &codes::UNEXPECTED_TOKEN,
-                    span,
-                    format!("a control character U+{byte:04X} stands here"),
-                )
-                .help("remove it"),
-            );
+            let rest = self.bytes.get(self.at..).unwrap_or_default();
+            let count =
+                rest.iter().take_while(|other| other.is_ascii_control() && !other.is_ascii_whitespace()).count();
+            let span = Span::new(self.at, self.at + count.max(1));
+            let message = match count {
+                0 | 1 => format!("a control character U+{byte:04X} stands here"),
+                _ => format!("{count} control characters stand here, and the first is U+{byte:04X}"),
+            };
+            self.report(Diagnostic::new(&codes::UNEXPECTED_TOKEN, span, message).help("remove it"));
             self.mends.push(Mend::Blank(span));
-            self.at += 1;
+            self.at = span.end as usize;
             return;
         }
         let pair = self.text.get(self.at..self.at + 2).unwrap_or("");
