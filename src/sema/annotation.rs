@@ -142,13 +142,25 @@ impl Resolver<'_> {
                 })
             }
             ast::TypeExprKind::Map { key, value } => {
-                let (key, value) = (self.resolve(key), self.resolve(value));
-                Type::Map(Arc::new(MapType { key, value }))
+                let keys = self.resolve(key);
+                self.require_text_keys(&keys, key.span);
+                Type::Map(Arc::new(MapType { key: Type::String, value: self.resolve(value) }))
             }
             ast::TypeExprKind::Object(fields) => self.object(fields),
             ast::TypeExprKind::Result(value) => Type::Result(Arc::new(self.resolve(value))),
             ast::TypeExprKind::Error => Type::Invalid,
         }
+    }
+
+    /// What is written as a type also comes as JSON, whose objects have texts as keys.
+    fn require_text_keys(&mut self, keys: &Type, span: Span) {
+        if matches!(keys, Type::String | Type::Invalid) {
+            return;
+        }
+        let diagnostic = Diagnostic::new(&codes::types::WRONG_TYPE, span, "the keys of a map are strings")
+            .expected("string", keys)
+            .fix("write `string`", span, "string");
+        self.diagnostics.push(diagnostic);
     }
 
     fn name(&mut self, name: &Arc<str>, span: Span) -> Type {
