@@ -99,10 +99,11 @@ impl<'a> Printer<'a> {
             ClauseKind::Verify { .. } => self.verify(kind),
             ClauseKind::Recover { pattern, binding, body } => {
                 self.word("recover ");
-                if let ErrorPattern::Classes(classes) = pattern {
-                    self.classes(classes);
-                    self.word(" ");
+                match pattern {
+                    ErrorPattern::Any => self.word("_"),
+                    ErrorPattern::Classes(classes) => self.classes(classes),
                 }
+                self.word(" ");
                 if let Some(binding) = binding {
                     self.word("as ");
                     self.variable(&binding.text);

@@ -204,7 +204,9 @@ impl<'a> Printer<'a> {
         }
         let number = matches!(&operand.kind, ExprKind::Literal(literal) if is_number(literal) && !is_negative(literal));
         let folds = number && operators.last().is_some_and(|(operator, _)| *operator == UnaryOp::Negate);
-        self.expr(operand, if folds { Level::Parenthesised } else { Level::Unary });
+        // Signs in parentheses keep them, so that the tree stays as it is.
+        let apart = folds || matches!(operand.kind, ExprKind::Unary { .. });
+        self.expr(operand, if apart { Level::Parenthesised } else { Level::Unary });
     }
 
     fn elements(&mut self, elements: &'a [Expr], region: Span) {
