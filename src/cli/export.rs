@@ -1,35 +1,49 @@
-//! `planrun export`: a plan in its JSON form.
+//! `planrun export`: a plan in its other form.
 
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::plan_files::{self, Loaded, PlanFile};
 use super::workspace::Workspace;
 use super::{Exit, Failure, Terminal};
 use crate::diag::Diagnostic;
 use crate::diag::render::{FileReport, human};
+use crate::format;
 use crate::syntax::{self, json};
 
 const EXAMPLES: &str = "\
 Examples:
   planrun export onboarding.plan > onboarding.plan.json
   planrun export - < onboarding.plan                      from standard input
+  planrun export onboarding.plan.json                     back to text
   planrun export onboarding.plan --strict                 an example for a model";
 
-/// Print a plan in its JSON form, for programs and for models with structured output.
+/// Print a plan in its JSON form, or a plan in JSON as text.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
     /// The plan file; `-` is standard input.
     #[arg(value_name = "PLAN")]
     pub file: PathBuf,
+    /// The form; else the one that the file does not have.
+    #[arg(long, value_name = "FORMAT")]
+    pub format: Option<Format>,
     /// Every key is there, null where it is left out, and values are expressions: the shape of `planrun schema --catalog`.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "format")]
     pub strict: bool,
 }
 
-/// Prints a plan in its JSON form.
+/// The forms of a plan.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Format {
+    /// For programs, and for models with structured output.
+    Json,
+    /// Canonical text.
+    Text,
+}
+
+/// Prints a plan in its other form.
 ///
 /// # Errors
 /// When the file cannot be read, or the output cannot be written.
@@ -44,7 +58,14 @@ pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) ->
         }
     };
     let parsed = syntax::parse(&source);
+    let other = if json::is_json(&source) && !arguments.strict { Format::Text } else { Format::Json };
     let mut findings: Vec<Diagnostic> = parsed.diagnostics.into_iter().filter(Diagnostic::is_error).collect();
+    if findings.is_empty() && arguments.format.unwrap_or(other) == Format::Text {
+        let text = format::print(&parsed.file);
+        let text = text.ok_or_else(|| Failure::Environment("the plan nests too deeply for this machine".to_owned()))?;
+        terminal.print(&text)?;
+        return Ok(Exit::Fine);
+    }
     if findings.is_empty() {
         match json::encode(&parsed.file) {
             Ok(mut value) => {

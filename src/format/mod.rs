@@ -35,6 +35,10 @@ pub fn format(source: &SourceFile) -> Result<String, Vec<Diagnostic>> {
         return Err(parsed.diagnostics);
     }
     let text = source.text();
+    if syntax::json::is_json(source) {
+        // Programs write the JSON form, and how they lay it out is theirs.
+        return Ok(text.to_owned());
+    }
     let formatted = syntax::with_room(deepest(text), || Printer::new(text, &parsed.file.comments).file(&parsed.file));
     formatted.ok_or_else(|| vec![syntax::no_room(source)])
 }

@@ -380,6 +380,44 @@ fn between<'t>(text: &'t str, start: &str, end: &str) -> Option<&'t str> {
     text.split_once(start)?.1.split_once(end).map(|(between, _)| between)
 }
 
+/// Text, JSON, text: what comes back is the canonical text, but for comments that document nothing.
+#[test]
+fn text_comes_back_from_json_in_canonical_form() {
+    let mut gone = 0;
+    for (name, text) in corpus() {
+        let source = SourceFile::new("a.plan", text.as_str());
+        let parsed = syntax::parse(&source);
+        if parsed.diagnostics.iter().any(Diagnostic::is_error) || json::is_json(&SourceFile::new("a", text.as_str())) {
+            continue;
+        }
+        let Ok(value) = json::encode(&parsed.file) else { continue };
+        let back = syntax::parse(&SourceFile::new("a.plan.json", value.to_string()));
+        let printed = planrun::format::print(&back.file).unwrap();
+        let formatted = planrun::format::format(&SourceFile::new("a.plan", printed.as_str()));
+        assert_eq!(formatted.unwrap(), printed, "{name} is not canonical");
+        let again = syntax::parse(&SourceFile::new("a.plan", printed.as_str()));
+        assert_eq!(json::encode(&again.file).unwrap(), value, "{name}\n{printed}");
+        gone += 1;
+    }
+    assert!(gone > 150, "only {gone} plans were tried");
+}
+
+#[test]
+fn export_gives_the_other_form_and_fmt_leaves_json_alone() {
+    let text = "/// One.\nplan p(n: int = 1) -> int {\n    reply n + 1\n}\n";
+    let folder = folder([("a.plan", text)]);
+    let within = |arguments: &[&str]| planrun(arguments).within(folder.path()).run();
+    let exported = within(&["export", "a.plan"]).stdout;
+    let path = folder.path().join("b.plan.json");
+    std::fs::write(&path, &exported).unwrap();
+    assert_eq!(within(&["export", "b.plan.json"]).stdout, text);
+    assert_eq!(within(&["export", "b.plan.json", "--format", "json"]).stdout, exported);
+    assert_eq!(within(&["export", "a.plan", "--format", "text"]).stdout, text);
+    let formatted = within(&["fmt"]);
+    assert_eq!(formatted.status, 0, "{formatted:?}");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), exported);
+}
+
 /// Wherever a plan is changed so that the form does not know it, the schema refuses it too.
 #[test]
 fn the_schema_refuses_what_reading_refuses() {
