@@ -64,6 +64,7 @@ pub(super) struct Message {
 impl Dispatcher<'_> {
     /// A call may run: take a slot, or wait for one.
     pub(super) fn start_call(&mut self, program: &Arc<Program>, at: NodeRef) {
+        self.woken.remove(&at);
         if !self.take_slot(self.frames[at.0].scope) {
             self.frames[at.0].node(at.1).state = StepState::Queued;
             self.queued.insert(at);
@@ -288,6 +289,7 @@ impl Dispatcher<'_> {
         if self.leaves.get(&at).is_none_or(|leaf| leaf.number != number) {
             return;
         }
+        self.woken.remove(&at);
         if !self.take_slot(self.frames[at.0].scope) {
             self.frames[at.0].node(at.1).state = StepState::Queued;
             self.queued.insert(at);
@@ -301,7 +303,7 @@ impl Dispatcher<'_> {
 
     /// Stops a call without settling its step.
     pub(super) fn drop_leaf(&mut self, at: NodeRef) {
-        self.queued.remove(&at);
+        self.leave_queue(at);
         if let Some(leaf) = self.leaves.remove(&at) {
             if let Some(cancel) = &leaf.cancel {
                 cancel.cancel();
@@ -363,10 +365,23 @@ impl Dispatcher<'_> {
             self.scopes[scope].in_use = self.scopes[scope].in_use.saturating_sub(1);
             inner = self.scopes[scope].outer;
         }
+        self.wake_next();
+    }
+
+    /// A call waits for no slot any more. One that had been woken for a slot and will not take it passes it on.
+    pub(super) fn leave_queue(&mut self, at: NodeRef) {
+        self.queued.remove(&at);
+        if self.woken.remove(&at) {
+            self.wake_next();
+        }
+    }
+
+    fn wake_next(&mut self) {
         // One whose own plan has no slot left would take this one's place and leave the slot unused.
         let next = self.queued.iter().copied().find(|at| self.has_slot(self.frames[at.0].scope));
         let Some(at) = next else { return };
         self.queued.remove(&at);
+        self.woken.insert(at);
         if let Some(leaf) = self.leaves.get(&at) {
             // Between two attempts: it goes on where it was.
             let number = leaf.number;

@@ -48,6 +48,8 @@ pub(super) struct Dispatcher<'a> {
     pub ended: Vec<FrameId>,
     /// Calls that wait for a slot, in source order.
     pub queued: BTreeSet<NodeRef>,
+    /// Calls that were told of a free slot and have not come to take it.
+    pub woken: BTreeSet<NodeRef>,
     /// Calls that have begun and not settled.
     pub leaves: BTreeMap<NodeRef, Leaf>,
     /// Steps that hold others and have begun.
@@ -116,6 +118,7 @@ impl<'a> Dispatcher<'a> {
             ready: BinaryHeap::new(),
             ended: Vec::new(),
             queued: BTreeSet::new(),
+            woken: BTreeSet::new(),
             leaves: BTreeMap::new(),
             compounds: BTreeMap::new(),
             timers: BinaryHeap::new(),

@@ -121,7 +121,7 @@ impl Dispatcher<'_> {
             return;
         }
         self.leaves.remove(&at);
-        self.queued.remove(&at);
+        self.leave_queue(at);
         let now = self.elapsed();
         let record = self.record(frame, node);
         record.duration = record.started.map_or(0, |started| now - started);

@@ -11,6 +11,7 @@ use crate::diag::{Diagnostic, Edit, codes};
 use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::{Effect, Field, Type};
+use crate::value::Value;
 
 /// The namespace whose contracts nobody can change: what `sys.echo` gives is what it was given.
 const BUILT_IN: &str = "sys";
@@ -244,8 +245,16 @@ impl PlanChecker<'_> {
 
     /// A whole number that bounds something.
     fn bound(&mut self, expression: Option<&ast::Expr>, what: &str) -> Option<Code> {
-        let expectation = Expectation::of(what);
-        expression.map(|expression| self.value_of(expression, &Type::Int, &expectation))
+        let expression = expression?;
+        let code = self.value_of(expression, &Type::Int, &Expectation::of(what));
+        if let Some(Value::Int(count)) = code.constant()
+            && *count < 0
+        {
+            let message = format!("{what} is {count}, and a bound cannot be negative");
+            let diagnostic = Diagnostic::new(&codes::types::SCHEMA_VIOLATION, expression.span, message);
+            self.diagnostics.push(diagnostic.expected("0 or more", count).help("write how many there may be at most"));
+        }
+        Some(code)
     }
 
     fn repeat(

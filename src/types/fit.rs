@@ -61,8 +61,8 @@ impl Fit {
 
 /// Whether values of type `from` can go where type `to` is wanted.
 ///
-/// An error only where it holds for every value, with one exception that is an author's mistake in any case: a value
-/// that may be null or missing, where it must be there.
+/// An error only where it holds for every value, with two exceptions that are an author's mistake in any case: a value
+/// that may be null or missing, where it must be there, and one that fits only where it is null.
 #[expect(clippy::match_same_arms, reason = "the order of the arms is the rule, from the most certain on")]
 #[must_use]
 pub fn fit(from: &Type, to: &Type) -> Fit {
@@ -102,7 +102,8 @@ fn from_union(members: &Arc<[Type]>, from: &Type, to: &Type) -> Fit {
     let (mut possible, mut open, mut objection, mut absence) = (false, false, None, None);
     for member in members.iter() {
         match fit(member, to) {
-            Fit::Fits => possible = true,
+            // That both may be null makes no `bool?` a `string?`.
+            Fit::Fits => possible |= *member != Type::Null,
             Fit::Unknown => (possible, open) = (true, true),
             Fit::Cannot(_) if *member == Type::Null => {
                 absence.get_or_insert_with(|| Mismatch::new(Misfit::Absent, to, from));

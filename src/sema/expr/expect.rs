@@ -73,11 +73,13 @@ impl Checker<'_> {
         let mut invalid = false;
         for entry in entries {
             let (key, key_type) = self.key(&entry.key);
-            let name = match &key {
-                MapKey::Constant(Key::String(name)) => Some(name.clone()),
-                MapKey::Constant(_) | MapKey::Computed(_) => None,
+            let (name, field) = match &key {
+                MapKey::Constant(Key::String(name)) => (Some(name.clone()), object.field(name)),
+                // No object has such a field: `{ false: 1 }`.
+                MapKey::Constant(key) => (Some(key.to_string().into()), None),
+                MapKey::Computed(_) => (None, None),
             };
-            let value = match name.as_deref().and_then(|name| object.field(name)) {
+            let value = match field {
                 Some(field) => {
                     let ty = if field.required { field.ty.clone() } else { field.ty.clone().optional() };
                     self.expected(&entry.value, &ty, &expectation.part(&field.name))
