@@ -124,7 +124,8 @@ fn try_seed(seed: u64, tally: &Mutex<Tally>) -> Result<(), String> {
             let still = |made: &Project| still_broken(made, weather, seed);
             let small = shrunk(&made, &still);
             let text = if still(&small) { small } else { made };
-            let files = text.plans.iter().map(|(name, text)| format!("// {name}\n{text}")).collect::<String>();
+            let files: Vec<String> = text.plans.iter().map(|(name, text)| format!("// {name}\n{text}")).collect();
+            let files = files.concat();
             return Err(format!("seed {seed}, {weather:?}: {broken}\n{files}"));
         }
     }
