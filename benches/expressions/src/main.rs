@@ -1,0 +1,94 @@
+//! The speed of guards and templates against two released evaluators: `cel` and `jaq`.
+//!
+//! Each expression is read once and evaluated many times over the same data, which was converted before. The three take
+//! turns, the median counts, and the results are compared first. `cargo run --release` in this folder prints the table.
+
+mod cases;
+mod ours;
+mod theirs;
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use serde_json::Value as Json;
+
+use cases::{CASES, Case, data};
+
+/// How often the three take turns.
+const ROUNDS: usize = 31;
+/// Evaluations in one turn.
+const EVALUATIONS: u32 = 3000;
+/// What is asked for: not slower than the faster of the two.
+const MOST_RATIO: f64 = 1.0;
+
+fn main() -> ExitCode {
+    println!("one evaluation, against the faster of two others\n");
+    println!("| expression | ours | cel | jaq | ratio | target | |");
+    println!("| --- | --: | --: | --: | --: | --: | --- |");
+    let mut met = true;
+    for case in &CASES {
+        match measure(case) {
+            Ok(times) => met &= row(case, times),
+            Err(error) => {
+                println!("\n{}: {error}", case.name);
+                return ExitCode::FAILURE;
+            }
+        }
+    }
+    if met { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// The medians of an evaluation, in nanoseconds: ours, `cel`, `jaq`.
+fn measure(case: &Case) -> Result<[f64; 3], String> {
+    let data = data();
+    let ours = ours::Ready::new(case.ours, &data)?;
+    let cel = theirs::Cel::new(case.cel, &data)?;
+    let jaq = theirs::Jaq::new(case.jaq, &data)?;
+    let (own, others) = (ours.json()?, [cel.json()?, jaq.json()?]);
+    for other in others {
+        if !alike(&own, &other) {
+            return Err(format!("ours is {own}, another is {other}"));
+        }
+    }
+    let mut times = [const { Vec::new() }; 3];
+    for _ in 0..ROUNDS {
+        times[0].push(time(&|| ours.evaluate()));
+        times[1].push(time(&|| cel.evaluate()));
+        times[2].push(time(&|| jaq.evaluate()));
+    }
+    Ok(times.map(|mut times| {
+        times.sort_by(f64::total_cmp);
+        times[ROUNDS / 2]
+    }))
+}
+
+/// Nanoseconds of one evaluation.
+fn time(evaluate: &dyn Fn()) -> f64 {
+    let begun = Instant::now();
+    for _ in 0..EVALUATIONS {
+        evaluate();
+    }
+    begun.elapsed().as_secs_f64() * 1e9 / f64::from(EVALUATIONS)
+}
+
+fn row(case: &Case, [ours, cel, jaq]: [f64; 3]) -> bool {
+    let ratio = ours / cel.min(jaq);
+    let verdict = if ratio <= MOST_RATIO { "met" } else { "missed" };
+    println!("| {} | {ours:.0} ns | {cel:.0} ns | {jaq:.0} ns | {ratio:.2} | {MOST_RATIO} | {verdict} |", case.name);
+    ratio <= MOST_RATIO
+}
+
+/// Whether two results are the same, however their numbers are written.
+fn alike(one: &Json, other: &Json) -> bool {
+    match (one, other) {
+        (Json::Number(one), Json::Number(other)) => one.as_f64() == other.as_f64(),
+        (Json::Array(one), Json::Array(other)) => {
+            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| alike(one, other))
+        }
+        (Json::Object(one), Json::Object(other)) => {
+            let same = |(name, value): (&String, &Json)| other.get(name).is_some_and(|other| alike(value, other));
+            one.len() == other.len() && one.iter().all(same)
+        }
+        (one, other) => one == other,
+    }
+}
