@@ -58,7 +58,7 @@ impl Value {
     }
 }
 
-/// The shortest text of a double; integral ones below 2^53 have no fraction.
+/// The shortest text of a double, as [`Value::to_json_text`] writes it; integral ones below 2^53 have no fraction.
 pub(crate) fn double_text(number: f64) -> String {
     if number.is_nan() {
         return "NaN".to_owned();
@@ -66,7 +66,7 @@ pub(crate) fn double_text(number: f64) -> String {
     if number.is_infinite() {
         return if number > 0.0 { "Infinity" } else { "-Infinity" }.to_owned();
     }
-    integral(number).map_or_else(|| format!("{number:?}"), |integer| integer.to_string())
+    integral(number).map_or_else(|| serde_json::to_string(&number).unwrap_or_default(), |integer| integer.to_string())
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "integral and below 2^53")]
@@ -137,9 +137,19 @@ mod tests {
 
     #[test]
     fn a_value_that_is_only_passed_on_keeps_its_text() {
-        for text in
-            ["1", "1.0", "1.10", "1e+400", "-0.0", "18446744073709551615", "0.1", "1e-7", "-9223372036854775808"]
-        {
+        for text in [
+            "1",
+            "1.0",
+            "1.10",
+            "1e+400",
+            "-0.0",
+            "18446744073709551615",
+            "0.1",
+            "1e-7",
+            "-9223372036854775808",
+            "0.00003",
+            "3e-5",
+        ] {
             let value = read(text);
             assert_eq!(serde_json::to_string(&value.to_json()).unwrap(), text);
             assert_eq!(value.to_json_text(), text);
