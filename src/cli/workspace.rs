@@ -115,7 +115,8 @@ impl Workspace {
         findings
     }
 
-    /// Reads and checks the plan that a command is about; findings are printed. `None` where there are errors.
+    /// Reads and checks the plan that a command is about; findings are printed. `None` where there are errors, those in
+    /// the project's own files included: what they leave out would be missing in the run.
     ///
     /// # Errors
     /// When the file cannot be read, or has no such plan.
@@ -134,6 +135,7 @@ impl Workspace {
         }
         let checked = self.check(&source);
         let failed = checked.diagnostics.iter().any(Diagnostic::is_error);
+        let unsound = findings.iter().flat_map(|file| &file.diagnostics).any(Diagnostic::is_error);
         // Notes are for `check`; here they would only stand in the way of what was asked for.
         let wanted = if failed { Severity::Error } else { Severity::Warning };
         let shown = checked.diagnostics.into_iter().filter(|found| found.severity <= wanted).collect::<Vec<_>>();
@@ -141,7 +143,7 @@ impl Workspace {
         if !report.diagnostics.is_empty() {
             terminal.say_plainly(&human(std::slice::from_ref(&report), terminal.look));
         }
-        if failed {
+        if failed || unsound {
             return Ok(None);
         }
         let plan = choose(&checked.plans, name, path)?;

@@ -18,7 +18,7 @@ impl<'a> Printer<'a> {
     pub fn clauses(&mut self, clauses: &'a [Clause], behind: u32, block: bool) {
         let (head, mut placed) = self.placed(clauses, behind);
         self.trailing(head);
-        placed.sort_by_key(|placed| rank(&placed.clause.kind));
+        placed.sort_by_key(|placed| placed.clause.kind.rank());
         self.indent();
         for (index, Placed { clause, gap, trailing }) in placed.into_iter().enumerate() {
             let when = matches!(clause.kind, ClauseKind::When(_));
@@ -133,23 +133,5 @@ impl<'a> Printer<'a> {
             this.value(check);
             this.parts(check.span.end, &present([gives.as_ref().map(|gives| Part::Expr("gives ", gives))]));
         });
-    }
-}
-
-/// The place of a clause among the others.
-fn rank(kind: &ClauseKind) -> usize {
-    match kind {
-        ClauseKind::When(_) => 0,
-        ClauseKind::After(_) => 1,
-        ClauseKind::Confirm { .. } => 2,
-        ClauseKind::Timeout(_) => 3,
-        ClauseKind::Within(_) => 4,
-        ClauseKind::Retry(_) => 5,
-        ClauseKind::Until { .. } => 6,
-        ClauseKind::Cache(_) => 7,
-        ClauseKind::Verify { .. } => 8,
-        ClauseKind::Recover { .. } => 9,
-        ClauseKind::Undo(_) => 10,
-        ClauseKind::Error => 11,
     }
 }

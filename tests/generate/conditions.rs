@@ -48,7 +48,7 @@ impl Writer<'_> {
             Text::new(format!("{read} != null"), Level::Compare)
         };
         if self.dice.one_in(3)
-            && let Some(more) = self.condition(0)
+            && let Some(more) = self.further(&shown.text, Some(&path.text), 0)
         {
             let text = format!("{} && {}", shown.at(Level::Compare), more.at(Level::Compare));
             return Some(Guard { text: Text::new(text, Level::And), shows: Some(path.text) });
@@ -88,7 +88,10 @@ impl Writer<'_> {
             let path = (*self.dice.pick(&absent)).clone();
             let read = self.read(&path).text;
             let there = Readable { ty: path.ty.present(), missing_only: false, ..path };
+            let known = self.scope.mark();
+            self.settle(&format!("{read} != null"), Some(&there.text));
             let inner = self.about(&there, depth);
+            self.scope.forget(known);
             return Some(if self.dice.one_in(2) {
                 Text::new(format!("{read} != null && {}", inner.at(Level::Compare)), Level::And)
             } else {
@@ -99,23 +102,33 @@ impl Writer<'_> {
         if self.dice.one_in(3) {
             return Some(Text::new(format!("!({})", one.text), Level::Unary));
         }
-        let other = self.condition(depth)?;
+        let Some(other) = self.further(&one.text, None, depth) else { return Some(one) };
         Some(match self.dice.below(2) {
             0 => Text::new(format!("{} || {}", one.at(Level::And), other.at(Level::And)), Level::Or),
             _ => Text::new(format!("{} && {}", one.at(Level::Compare), other.at(Level::Compare)), Level::And),
         })
     }
 
+    /// A condition beside another one: it speaks of something else.
+    fn further(&mut self, first: &str, shows: Option<&str>, depth: usize) -> Option<Text> {
+        let known = self.scope.mark();
+        self.settle(first, shows);
+        let condition = self.condition(depth);
+        self.scope.forget(known);
+        condition
+    }
+
     /// A question about a path.
     fn about(&mut self, path: &Readable, depth: usize) -> Text {
-        let read = self.read(path).text;
+        let whole = self.read(path);
+        let read = whole.text.clone();
         let compare = |text: String| Text::new(text, Level::Compare);
         match &path.ty {
             Ty::Bool if self.dice.one_in(2) => Text::new(format!("!{read}"), Level::Unary),
             Ty::Bool => Text::primary(read),
             Ty::Int | Ty::Double => {
                 let sign = *self.dice.pick(&["<", "<=", ">", ">="]);
-                let other = self.value(&path.ty, depth.min(1)).at(Level::Coalesce);
+                let other = self.unlike(&whole, &path.ty, depth.min(1)).at(Level::Coalesce);
                 compare(format!("{read} {sign} {other}"))
             }
             Ty::Words(words) if path.exact => {
@@ -127,8 +140,8 @@ impl Writer<'_> {
                 }
             }
             Ty::Str | Ty::Words(_) => self.about_text(&read, path.exact && path.ty == Ty::Str),
-            Ty::Time => compare(format!("{read} < {}", self.value(&Ty::Time, 0).at(Level::Sum))),
-            Ty::Span => compare(format!("{read} > {}", self.value(&Ty::Span, 0).at(Level::Sum))),
+            Ty::Time => compare(format!("{read} < {}", self.unlike(&whole, &Ty::Time, 0).at(Level::Sum))),
+            Ty::Span => compare(format!("{read} > {}", self.unlike(&whole, &Ty::Span, 0).at(Level::Sum))),
             Ty::Mix => compare(format!("type({read}) == int")),
             Ty::List(element) => self.about_list(&read, element, depth),
             Ty::Map(_) if self.dice.one_in(2) => compare(format!("\"a\" in {read}")),

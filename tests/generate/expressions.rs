@@ -98,6 +98,16 @@ impl Writer<'_> {
         self.constant(ty, depth.saturating_sub(1))
     }
 
+    /// A number or a time to hold against `one`: nobody compares a value with itself.
+    pub fn unlike(&mut self, one: &Text, ty: &Ty, depth: usize) -> Text {
+        let other = self.value(ty, depth);
+        if other.text != one.text {
+            return other;
+        }
+        let more = if matches!(ty, Ty::Time | Ty::Span) { "1s" } else { "1" };
+        Text::new(format!("{} + {more}", other.at(Level::Sum)), Level::Sum)
+    }
+
     /// What may be absent, with something for that case.
     fn in_place_of_absence(&mut self, path: &Readable, ty: &Ty, depth: usize) -> Text {
         let there = path.text.replace("?.", ".");
@@ -148,8 +158,12 @@ impl Writer<'_> {
         }
         let Some(condition) = self.condition(depth) else { return self.constant(ty, depth) };
         let known = self.scope.mark();
+        self.scope.hold(&condition.text);
         self.settle(&condition.text, None);
-        let (one, other) = (self.value(ty, depth), self.value(ty, depth));
+        let one = self.value(ty, depth);
+        self.scope.forget(known);
+        self.settle(&condition.text, None);
+        let other = self.value(ty, depth);
         self.scope.forget(known);
         let text = format!("{} ? {} : {}", condition.at(Level::Or), one.at(Level::Or), other.at(Level::Choice));
         Text::new(text, Level::Choice)

@@ -128,18 +128,19 @@ impl Writer<'_> {
         let sign = *self.dice.pick(signs);
         let level = if matches!(sign, "+" | "-") { Level::Sum } else { Level::Product };
         let above = if level == Level::Sum { Level::Product } else { Level::Unary };
-        let one = self.value(ty, depth).at(level);
+        let one = self.value(ty, depth);
         let other = match sign {
             // A constant zero would be seen before the run.
             "/" | "%" => self.dice.between(2, 9).to_string(),
-            _ => self.value(ty, depth).at(above),
+            _ => self.unlike(&one, ty, depth).at(above),
         };
-        Text::new(format!("{one} {sign} {other}"), level)
+        Text::new(format!("{} {sign} {other}", one.at(level)), level)
     }
 
     fn span_operation(&mut self, depth: usize) -> Text {
         let (ty, sign) = if self.dice.one_in(2) { (Ty::Time, "-") } else { (Ty::Span, "+") };
-        let (one, other) = (self.value(&ty, depth), self.value(&ty, depth));
+        let one = self.value(&ty, depth);
+        let other = self.unlike(&one, &ty, depth);
         Text::new(format!("{} {sign} {}", one.at(Level::Sum), other.at(Level::Product)), Level::Sum)
     }
 

@@ -99,6 +99,17 @@ impl Scope {
         self.settled.push(path.to_owned());
     }
 
+    /// From here on the names are left alone of which a condition says whether they are there.
+    pub fn hide_guarded(&mut self, condition: &str) {
+        let said: Vec<String> = parts(condition).collect();
+        let speaks =
+            |guard: &String| said.iter().any(|part| guard.contains(part.as_str())) || condition.contains(guard);
+        let open = |guards: &[String]| guards.iter().any(speaks) && !guards.iter().all(|guard| self.holds(guard));
+        let open = self.variables.iter().filter(|variable| open(&variable.guard));
+        let names: Vec<String> = open.map(|variable| variable.name.clone()).collect();
+        self.hidden.extend(names);
+    }
+
     pub fn is_settled(&self, path: &str) -> bool {
         self.settled.iter().any(|settled| settled == path)
     }

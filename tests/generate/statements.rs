@@ -117,6 +117,7 @@ impl Writer<'_> {
                 self.scope.hide(&path.text);
             }
         }
+        self.scope.hide_guarded(condition);
     }
 
     fn ensure(&mut self) -> String {
@@ -141,8 +142,7 @@ impl Writer<'_> {
 
     fn guarded_fail(&mut self) -> String {
         let Some(condition) = self.rare() else { return self.let_value() };
-        let class =
-            *self.dice.pick(&["denied.policy", "tool.failed", "transient.unavailable", "validation.expression"]);
+        let class = *self.dice.pick(&["denied.policy", "tool.failed", "transient.unavailable", "validation.ensure"]);
         let message = self.under(&condition, |writer| writer.template(1).text);
         format!("{}fail {class} {message} when {condition}\n", self.margin())
     }

@@ -73,6 +73,22 @@ fn a_failed_run_ends_with_1_and_names_the_step_and_the_class() {
 }
 
 #[test]
+fn errors_in_the_projects_own_files_refuse_what_check_refuses() {
+    let project = "check: { allow: [unused-lte] }\n";
+    let app = "name: hr\ntools:\n  - name: find\n    endpoint: http://127.0.0.1:9/tool\n    effect: reed\n";
+    for (name, text, said) in [("planrun.yaml", project, "config-key"), ("apps/hr.yaml", app, "app-invalid")] {
+        let files = folder([("a.plan", HELLO), (name, text)]);
+        for command in [vec!["check", "a.plan"], vec!["run", "a.plan", "-i", "name=x"], vec!["graph", "a.plan"]] {
+            let output = planrun(&command).within(files.path()).run();
+            let told = format!("{}{}", output.stdout, output.stderr);
+            assert_eq!(output.status, 1, "{command:?}: {told}");
+            assert!(told.contains(said) && told.contains(name), "{command:?}: {told}");
+            assert!(command[0] == "check" || output.stdout.is_empty(), "{command:?}: {}", output.stdout);
+        }
+    }
+}
+
+#[test]
 fn the_document_of_a_run_has_every_step() {
     let outcome = run(HELLO, &["-i", "name=x", "--format", "json", "--run-id", "r-1"]).json();
     assert_eq!((&outcome["version"], &outcome["run"], &outcome["plan"]), (&json!(1), &json!("r-1"), &json!("hello")));

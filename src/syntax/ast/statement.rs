@@ -234,6 +234,27 @@ pub enum ClauseKind {
     Error,
 }
 
+impl ClauseKind {
+    /// Its place among the clauses of a step in canonical text.
+    #[must_use]
+    pub fn rank(&self) -> usize {
+        match self {
+            Self::When(_) => 0,
+            Self::After(_) => 1,
+            Self::Confirm { .. } => 2,
+            Self::Timeout(_) => 3,
+            Self::Within(_) => 4,
+            Self::Retry(_) => 5,
+            Self::Until { .. } => 6,
+            Self::Cache(_) => 7,
+            Self::Verify { .. } => 8,
+            Self::Recover { .. } => 9,
+            Self::Undo(_) => 10,
+            Self::Error => 11,
+        }
+    }
+}
+
 /// `after a, b` or `after none`.
 #[derive(Debug)]
 pub enum After {

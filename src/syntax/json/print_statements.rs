@@ -232,7 +232,7 @@ impl Encoder {
     /// Clauses in the order in which the language prints them, whatever order they were written in.
     fn clauses(&mut self, object: &mut Object, clauses: &[Clause]) {
         let mut sorted: Vec<&Clause> = clauses.iter().collect();
-        sorted.sort_by_key(|clause| rank(&clause.kind));
+        sorted.sort_by_key(|clause| clause.kind.rank());
         let mut recovers = Vec::new();
         let mut undo = None;
         for clause in sorted {
@@ -317,23 +317,5 @@ fn after_key(object: &mut Object, after: Option<&After>) {
         None => {}
         Some(After::None(_)) => object.put("after", Vec::<Value>::new()),
         Some(After::Names(names)) => object.names("after", names),
-    }
-}
-
-/// The place of a clause among the others.
-fn rank(kind: &ClauseKind) -> u8 {
-    match kind {
-        ClauseKind::When(_) => 0,
-        ClauseKind::After(_) => 1,
-        ClauseKind::Confirm { .. } => 2,
-        ClauseKind::Timeout(_) => 3,
-        ClauseKind::Within(_) => 4,
-        ClauseKind::Retry(_) => 5,
-        ClauseKind::Until { .. } => 6,
-        ClauseKind::Cache(_) => 7,
-        ClauseKind::Verify { .. } => 8,
-        ClauseKind::Recover { .. } => 9,
-        ClauseKind::Undo(_) => 10,
-        ClauseKind::Error => 11,
     }
 }

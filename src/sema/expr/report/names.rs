@@ -48,8 +48,7 @@ pub(in crate::sema::expr) fn unknown_field(
     let diagnostic = if available.is_empty() {
         diagnostic.help(format!("its type is {}, which has no fields that a plan can read", short(ty)))
     } else {
-        let known: Vec<&str> = available.iter().map(|name| &**name).collect();
-        diagnostic.help(format!("it has {}", known.join(", ")))
+        diagnostic
     };
     let mut diagnostic = with_names(diagnostic, &name.text, name.span, available);
     if quoted && let Some(fix) = &mut diagnostic.fix {
