@@ -92,6 +92,9 @@ impl Writer<'_> {
         let mut text = String::new();
         let tool = &self.catalog.tools[tool];
         let (floats, idempotent) = (tool.floats(), tool.effect == "idempotent");
+        if !floats {
+            text.push_str(&self.gate());
+        }
         if self.dice.one_in(6) {
             writeln!(text, "{margin}timeout {}", self.dice.pick(&["2s", "10s", "30s"])).unwrap();
         }

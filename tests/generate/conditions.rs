@@ -20,6 +20,9 @@ impl Writer<'_> {
         if depth > 0 && self.dice.one_in(4) {
             return self.joined(depth - 1);
         }
+        if let Some(state) = self.about_state() {
+            return Some(state);
+        }
         let paths = self.readables();
         let asked: Vec<&Readable> =
             paths.iter().filter(|path| may_be_asked(path) && !self.scope.is_settled(&path.text)).collect();

@@ -13,6 +13,7 @@ mod conditions;
 mod dice;
 mod expressions;
 mod functions;
+mod language;
 mod mutate;
 mod plan;
 mod readable;

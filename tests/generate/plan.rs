@@ -124,6 +124,11 @@ impl Writer<'_> {
         }
     }
 
+    /// Notes that something of a namespace is called.
+    pub fn note_namespace(&mut self, namespace: &'static str) {
+        self.namespaces.insert(namespace);
+    }
+
     /// Notes that the plan of the other file is called.
     pub fn note_other(&mut self) {
         self.calls_other = true;
@@ -141,12 +146,15 @@ impl Writer<'_> {
         let parameters = self.inputs(&mut text);
         self.returns = self.reply_type();
         self.indent = 1;
-        let settings = self.settings();
+        let mut settings = self.settings();
         let mut body = String::new();
+        let tasks = self.tasks(&mut body);
+        self.outside(&mut settings, &mut body);
         while self.left > 0 {
             let statement = self.statement(true);
             body.push_str(&statement);
         }
+        self.milestones(tasks, &mut body);
         body.push_str(&self.reply());
         self.indent = 0;
         if self.dice.one_in(2) {

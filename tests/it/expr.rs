@@ -4,6 +4,7 @@ mod depth;
 mod evaluation;
 mod findings;
 mod generated;
+mod library;
 mod narrowing;
 mod patterns;
 mod world;

@@ -230,7 +230,7 @@ fn an_empty_file_can_have_a_finding() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(crate::support::on(400))]
 
     #[test]
     fn any_span_in_any_text_renders_bounded(

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use proptest::test_runner::Config;
 use tempfile::TempDir;
 
 /// The root of the project.
@@ -22,6 +23,13 @@ pub fn cases(name: &str) -> Option<PathBuf> {
     }
     println!("left out: no cases at {}; set PLANRUN_CASES to their folder", path.display());
     None
+}
+
+/// How a property is tried: on so many cases, unless `PROPTEST_CASES` says otherwise.
+pub fn on(usual: u32) -> Config {
+    let told = Config::default();
+    let cases = if std::env::var_os("PROPTEST_CASES").is_some() { told.cases } else { usual };
+    Config { cases, failure_persistence: None, ..told }
 }
 
 /// The built program, still to be run. Without colour and input, in the root of the project, unless told otherwise.

@@ -397,7 +397,7 @@ fn token() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(crate::support::on(300))]
 
     #[test]
     fn any_text_is_read(text in ".{0,200}") {

@@ -98,7 +98,7 @@ fn value_of(ty: &Type, full: bool, choices: &mut impl Iterator<Item = usize>) ->
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(crate::support::on(2000))]
 
     #[test]
     fn every_value_of_a_type_that_fits_is_of_the_other(
@@ -195,7 +195,7 @@ fn any_schema() -> impl Strategy<Value = Json> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(crate::support::on(3000))]
 
     #[test]
     fn no_schema_stops_the_program(schema in any_schema(), instance in any_schema()) {

@@ -127,17 +127,25 @@ fn overload_takes(overload: &Overload, arguments: &[Type], bound: &mut Bound) ->
 }
 
 fn takes(shape: &Shape, ty: &Type, bound: &mut Bound) -> bool {
+    if let Shape::Variable(number) = shape {
+        // What goes in comes out again: a constant stays the constant that it is.
+        if let Some(slot) = bound.variables.get_mut(usize::from(*number)) {
+            let known = slot.take().unwrap_or(Type::Never);
+            *slot = Some(combine::common([known, ty.clone()]));
+        }
+        return true;
+    }
     let ty = &literal::widened(ty);
-    if matches!(ty, Type::Any | Type::Invalid | Type::Never) && !matches!(shape, Shape::Variable(_)) {
+    if matches!(ty, Type::Any | Type::Invalid | Type::Never) {
         return true;
     }
     if let Type::Union(members) = ty
-        && !matches!(shape, Shape::Any | Shape::Variable(_))
+        && !matches!(shape, Shape::Any)
     {
         return members.iter().all(|member| takes(shape, member, bound));
     }
     match shape {
-        Shape::Any => true,
+        Shape::Any | Shape::Variable(_) => true,
         Shape::Null => *ty == Type::Null,
         Shape::Bool => *ty == Type::Bool,
         Shape::Int => *ty == Type::Int,
@@ -162,13 +170,6 @@ fn takes(shape: &Shape, ty: &Type, bound: &mut Bound) -> bool {
             _ => false,
         },
         Shape::Entry(_) => matches!(ty, Type::Object(_) | Type::Map(_)),
-        Shape::Variable(number) => {
-            if let Some(slot) = bound.variables.get_mut(usize::from(*number)) {
-                let known = slot.take().unwrap_or(Type::Never);
-                *slot = Some(combine::common([known, ty.clone()]));
-            }
-            true
-        }
     }
 }
 

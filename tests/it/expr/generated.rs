@@ -103,7 +103,7 @@ fn knows_everything(ty: &Type) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, max_shrink_iters: 4000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { max_shrink_iters: 4000, ..crate::support::on(2000) })]
 
     /// `dyn`, `m[…]` of the unknown and their like give `any`, which only the run can judge.
     #[test]

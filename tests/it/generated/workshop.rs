@@ -1,13 +1,15 @@
 //! A generated project as the checker and the engine see it: its tools, its files, its findings.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use planrun::host::MemoryHost;
 use planrun::lint;
 use planrun::sema::{CheckedFile, Files, Policy, Tools};
 use planrun::source::SourceFile;
 use planrun::tools::app::read_app;
+use planrun::tools::{Catalog, Permissions};
 
 use crate::generate::Project;
 
@@ -34,7 +36,11 @@ pub struct Workshop {
 impl Workshop {
     pub fn of(project: &Project) -> Self {
         let host = MemoryHost::new(1);
-        let mut tools = Tools::default();
+        let mut tools: Tools =
+            Catalog::new(Arc::new(MemoryHost::new(1)), PathBuf::from("/"), &Arc::new(Permissions::none()))
+                .signatures()
+                .cloned()
+                .collect();
         for (path, text) in &project.apps {
             let (app, found) = read_app(&SourceFile::new(path.as_str(), text.as_str()), &host);
             assert!(found.is_empty(), "{path}: {found:#?}\n{text}");
