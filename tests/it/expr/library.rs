@@ -186,3 +186,14 @@ fn what_passes_the_check_has_a_form_whatever_it_is_called_with() {
     assert!(wrong.is_empty(), "{}: {}", wrong.len(), wrong[..wrong.len().min(10)].join("\n"));
     assert!(passed > 300, "{passed}");
 }
+
+#[test]
+fn what_goes_through_a_function_stays_what_it_is() {
+    let world = World::default().name("levels", texts(&["low", "high"]).list(), Value::list([]));
+    for text in ["levels.reverse()", "levels.distinct()", "levels.slice(0, 1)", "[levels, levels].flatten()"] {
+        assert_eq!(world.ty(text), "(\"low\" | \"high\")[]", "{text}");
+    }
+    assert_eq!(world.ty("entries({ a: levels[0] })[0].value"), world.ty("levels[0]"));
+    // What is computed is not what went in.
+    assert_eq!(world.ty("levels.map(level, level.reverse())"), "string[]");
+}
