@@ -5,20 +5,22 @@
 mod corpus;
 mod pest_alone;
 mod process;
+#[path = "../report/mod.rs"]
+mod report;
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use cpu_time::ProcessTime;
 use planrun::cli::workspace::Workspace;
-use planrun::syntax;
+use planrun::{format, syntax};
 use rayon::prelude::*;
 
 use corpus::Corpus;
+use report::{Parts, Table, Target, cold_start, median};
 
 /// How many rounds are measured; the median counts.
 const ROUNDS: usize = 9;
-const COLD_PAIRS: usize = 40;
 /// Bytes of stack for each thread, as many as `planrun check` takes.
 const STACK_BYTES: usize = 16 * 1024 * 1024;
 
@@ -26,73 +28,45 @@ const STACK_BYTES: usize = 16 * 1024 * 1024;
 const LEAST_SPEED: f64 = 9.0;
 const LEAST_OF_PEST: f64 = 0.5;
 const MOST_BYTES_A_BYTE: f64 = 60.0;
-const MOST_COLD_RATIO: f64 = 4.0;
 
 fn main() -> ExitCode {
-    let wanted = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect::<Vec<_>>();
-    if let Some(path) = process::asked_for_memory(&wanted) {
+    if let Some(path) = process::asked_for_memory(&report::arguments()) {
         return process::check_and_tell_memory(path);
     }
-    let part = |name: &str| wanted.is_empty() || wanted.iter().any(|wanted| wanted == name);
-    let mut table = Table { met: true };
-    match measure(&part, &mut table) {
-        Ok(()) if table.met => ExitCode::SUCCESS,
-        Ok(()) => {
-            println!("\nnot every target is met");
-            ExitCode::FAILURE
-        }
-        Err(error) => {
-            println!("\nthe measurement failed: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    report::run(measure)
 }
 
-fn measure(part: &dyn Fn(&str) -> bool, table: &mut Table) -> Result<(), String> {
+fn measure(parts: &Parts, table: &mut Table) -> Result<(), String> {
     let corpora = corpus::all()?;
-    if part("speed") {
+    if parts.wants("speed") {
         for threads in [1, 2] {
             let bench = Bench::new(threads)?;
             Table::head(&format!("the complete check, threads: {threads}"), "MB/s", "pest alone, MB/s");
-            corpora.iter().try_for_each(|corpus| bench.against_pest(corpus, table))?;
+            corpora.iter().try_for_each(|corpus| bench.check_against_pest(corpus, table))?;
         }
     }
-    if part("phases") {
+    if parts.wants("fmt") {
+        let bench = Bench::new(1)?;
+        Table::head("the canonical text, threads: 1", "MB/s", "pest alone, MB/s");
+        corpora.iter().try_for_each(|corpus| bench.fmt_against_pest(corpus, table))?;
+    }
+    if parts.wants("phases") {
         let bench = Bench::new(1)?;
         println!("\nwhat the check spends, nanoseconds a byte on one core\n");
         println!("| measured | pest alone | with scan and lowering | complete check |");
         println!("| --- | --: | --: | --: |");
         corpora.iter().try_for_each(|corpus| bench.phases(corpus))?;
     }
-    if part("memory") {
+    if parts.wants("memory") {
         Table::head("memory of a complete check, the process without its start", "bytes", "bytes of source");
         let large = corpora.iter().filter(|corpus| corpus.files.len() == 1);
         large.into_iter().try_for_each(|corpus| process::memory(corpus, table))?;
     }
-    if part("cold") {
+    if parts.wants("cold") {
         Table::head("cold start to exit, one small plan against a program that prints one line", "ours", "other");
-        cold_start(table)?;
+        cold_start::measure("check", &[], table)?;
     }
     Ok(())
-}
-
-/// The rows that are printed, and whether every target was met.
-struct Table {
-    met: bool,
-}
-
-impl Table {
-    fn head(title: &str, ours: &str, other: &str) {
-        println!("\n{title}\n");
-        println!("| measured | {ours} | {other} | ratio | target | |");
-        println!("| --- | --: | --: | --: | --: | --- |");
-    }
-
-    fn row(&mut self, name: &str, ours: &str, other: &str, ratio: f64, target: &str, met: bool) {
-        self.met &= met;
-        let verdict = if met { "met" } else { "missed" };
-        println!("| {name} | {ours} | {other} | {ratio:.2} | {target} | {verdict} |");
-    }
 }
 
 /// A project whose tools the plans call, and threads.
@@ -110,25 +84,32 @@ impl Bench {
         Ok(Self { workspace, pool: pool.map_err(|error| error.to_string())?, threads })
     }
 
-    fn against_pest(&self, corpus: &Corpus, table: &mut Table) -> Result<(), String> {
-        let (mut ours, mut pests) = (Vec::new(), Vec::new());
-        for round in 0..=ROUNDS {
-            let pest = self.time(|| pest_alone(corpus))?;
-            let check = self.time(|| self.check(corpus))?;
-            if round > 0 {
-                ours.push(check);
-                pests.push(pest);
-            }
-        }
-        let (ours, pest) = (speed(corpus.bytes, median(ours)), speed(corpus.bytes, median(pests)));
+    fn check_against_pest(&self, corpus: &Corpus, table: &mut Table) -> Result<(), String> {
+        let (ours, pest) = self.against_pest(corpus, || self.check(corpus))?;
         let ratio = ours / pest;
-        let (mut target, mut met) = (format!("at least {LEAST_OF_PEST}"), ratio >= LEAST_OF_PEST);
+        let mut target = Target { told: format!("at least {LEAST_OF_PEST}"), met: ratio >= LEAST_OF_PEST };
         if self.threads == 2 {
-            target = format!("{target} and {LEAST_SPEED} MB/s");
-            met &= ours >= LEAST_SPEED;
+            target.told = format!("{} and {LEAST_SPEED} MB/s", target.told);
+            target.met &= ours >= LEAST_SPEED;
         }
-        table.row(corpus.name, &format!("{ours:.1}"), &format!("{pest:.1}"), ratio, &target, met);
+        table.row(corpus.name, &format!("{ours:.1}"), &format!("{pest:.1}"), ratio, Some(&target));
         Ok(())
+    }
+
+    fn fmt_against_pest(&self, corpus: &Corpus, table: &mut Table) -> Result<(), String> {
+        let (ours, pest) = self.against_pest(corpus, || format_all(corpus))?;
+        table.row(corpus.name, &format!("{ours:.1}"), &format!("{pest:.1}"), ours / pest, None);
+        Ok(())
+    }
+
+    /// The speed of the work and that of pest over the same files, in turn.
+    fn against_pest(
+        &self,
+        corpus: &Corpus,
+        work: impl Fn() -> Result<(), String> + Sync,
+    ) -> Result<(f64, f64), String> {
+        let (ours, pest) = report::alternate(ROUNDS, || self.time(&work), || self.time(|| pest_alone(corpus)))?;
+        Ok((speed(corpus.bytes, ours), speed(corpus.bytes, pest)))
     }
 
     fn phases(&self, corpus: &Corpus) -> Result<(), String> {
@@ -173,30 +154,11 @@ fn read_trees(corpus: &Corpus) -> Result<(), String> {
     })
 }
 
-fn cold_start(table: &mut Table) -> Result<(), String> {
-    let mut programs = process::prepare()?;
-    let (mut ours, mut plain) = (Vec::new(), Vec::new());
-    for round in 0..=COLD_PAIRS {
-        let (one, other) = (process::time(&mut programs.ours)?, process::time(&mut programs.plain)?);
-        if round > 0 {
-            ours.push(one);
-            plain.push(other);
-        }
-    }
-    let (ours, plain) = (median(ours), median(plain));
-    let ratio = ours.as_secs_f64() / plain.as_secs_f64();
-    let target = format!("at most {MOST_COLD_RATIO}");
-    table.row("one plan", &millis(ours), &millis(plain), ratio, &target, ratio <= MOST_COLD_RATIO);
-    Ok(())
-}
-
-fn median(mut durations: Vec<Duration>) -> Duration {
-    durations.sort_unstable();
-    durations.get(durations.len() / 2).copied().unwrap_or_default()
-}
-
-fn millis(duration: Duration) -> String {
-    format!("{:.2} ms", duration.as_secs_f64() * 1000.0)
+fn format_all(corpus: &Corpus) -> Result<(), String> {
+    corpus.files.par_iter().try_for_each(|file| match format::format(file) {
+        Ok(text) if !text.is_empty() => Ok(()),
+        Ok(_) | Err(_) => Err(format!("{} has no canonical text", file.name())),
+    })
 }
 
 /// Megabytes a second.

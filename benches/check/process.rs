@@ -1,14 +1,15 @@
-//! Whole processes: their memory and their cold start.
+//! The memory of a process that checks one file.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
-use std::time::{Duration, Instant};
+use std::path::Path;
+use std::process::{Command, ExitCode};
 
 use planrun::cli::workspace::Workspace;
 use planrun::source::SourceFile;
 
+use crate::MOST_BYTES_A_BYTE;
 use crate::corpus::{self, Corpus};
-use crate::{MOST_BYTES_A_BYTE, Table};
+use crate::report::cold_start::{folder, write};
+use crate::report::{Table, Target};
 
 /// The word by which this program calls itself for one check in a process of its own.
 const MEMORY: &str = "memory-of";
@@ -62,9 +63,8 @@ pub fn memory(corpus: &Corpus, table: &mut Table) -> Result<(), String> {
     let large = write(&folder, "large.plan", text)?;
     let taken = peak_of(&large)?.saturating_sub(peak_of(&nothing)?);
     let ratio = taken as f64 / corpus.bytes as f64;
-    let target = format!("at most {MOST_BYTES_A_BYTE}");
-    let (ours, other) = (taken.to_string(), corpus.bytes.to_string());
-    table.row(corpus.name, &ours, &other, ratio, &target, ratio <= MOST_BYTES_A_BYTE);
+    let target = Target::at_most(ratio, MOST_BYTES_A_BYTE);
+    table.row(corpus.name, &taken.to_string(), &corpus.bytes.to_string(), ratio, Some(&target));
     Ok(())
 }
 
@@ -73,57 +73,4 @@ fn peak_of(path: &Path) -> Result<usize, String> {
     let output = Command::new(ourselves).arg(MEMORY).arg(path).output().map_err(|error| error.to_string())?;
     let told = String::from_utf8_lossy(&output.stdout);
     told.trim().parse().map_err(|_| String::from_utf8_lossy(&output.stderr).into_owned())
-}
-
-/// The two programs of a cold start.
-pub struct Programs {
-    pub ours: Command,
-    pub plain: Command,
-}
-
-/// Writes the plan and builds the plain program beside it.
-///
-/// # Errors
-/// What could not be written or built.
-pub fn prepare() -> Result<Programs, String> {
-    let folder = folder()?;
-    let plan = "use sys\n\nplan one() {\n    step a = sys.echo(value: \"hello\")\n    reply a\n}\n";
-    let plan = write(&folder, "one.plan", plan)?;
-    let source = write(&folder, "hello.rs", "fn main() {\n    println!(\"hello\");\n}\n")?;
-    let built = folder.join("hello");
-    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let status = Command::new(rustc).args(["-C", "opt-level=3", "-o"]).arg(&built).arg(&source).status();
-    if !status.is_ok_and(|status| status.success()) {
-        return Err("rustc cannot build a program of one line".to_owned());
-    }
-    let mut ours = Command::new(env!("CARGO_BIN_EXE_planrun"));
-    ours.arg("check").arg(plan);
-    Ok(Programs { ours, plain: Command::new(built) })
-}
-
-/// How long one start takes, to the end of the process.
-///
-/// # Errors
-/// When the program does not end well.
-pub fn time(command: &mut Command) -> Result<Duration, String> {
-    let begun = Instant::now();
-    let output = command.stdin(Stdio::null()).output().map_err(|error| error.to_string())?;
-    let taken = begun.elapsed();
-    if output.status.success() {
-        Ok(taken)
-    } else {
-        Err(format!("{command:?} said {:?}", String::from_utf8_lossy(&output.stderr)))
-    }
-}
-
-fn folder() -> Result<PathBuf, String> {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("check-speed");
-    std::fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
-    Ok(folder)
-}
-
-fn write(folder: &Path, name: &str, text: &str) -> Result<PathBuf, String> {
-    let path = folder.join(name);
-    std::fs::write(&path, text).map_err(|error| error.to_string())?;
-    Ok(path)
 }

@@ -2,7 +2,8 @@
 //!
 //! `cargo bench --bench engine` prints the table of `docs/performance.md`; `… -- cold` and the like measure one part.
 
-mod process;
+#[path = "../report/mod.rs"]
+mod report;
 mod scheduler;
 mod shapes;
 
@@ -22,6 +23,7 @@ use planrun::source::SourceFile;
 use planrun::tools::{Catalog, Permissions};
 use tokio::runtime::Runtime;
 
+use report::{Parts, Table, Target, alternate, cold_start, median, millis};
 use shapes::Shape;
 
 #[global_allocator]
@@ -29,74 +31,39 @@ static MEMORY: PeakAlloc = PeakAlloc;
 
 /// How many pairs are measured of each shape; the median counts.
 const PAIRS: usize = 9;
-const COLD_PAIRS: usize = 40;
 
 /// What is asked for.
 const MOST_RATIO: f64 = 3.0;
 const MOST_MEGABYTES: f64 = 25.0;
 const MOST_OF_IDEAL: f64 = 1.15;
-const MOST_COLD_RATIO: f64 = 4.0;
 
 fn main() -> ExitCode {
-    let wanted = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect::<Vec<_>>();
-    let part = |name: &str| wanted.is_empty() || wanted.iter().any(|wanted| wanted == name);
-    let mut table = Table { met: true };
-    let measured = measure(&part, &mut table);
-    match measured {
-        Ok(()) if table.met => ExitCode::SUCCESS,
-        Ok(()) => {
-            println!("\nnot every target is met");
-            ExitCode::FAILURE
-        }
-        Err(error) => {
-            println!("\nthe measurement failed: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    report::run(measure)
 }
 
-fn measure(part: &dyn Fn(&str) -> bool, table: &mut Table) -> Result<(), String> {
+fn measure(parts: &Parts, table: &mut Table) -> Result<(), String> {
     let bench = Bench::new()?;
-    if part("small") || part("large") {
-        Table::head("steps that do nothing, engine against a hand-written scheduler");
+    if parts.wants("small") || parts.wants("large") {
+        Table::head("steps that do nothing, engine against a hand-written scheduler", "ours", "other");
     }
     for (name, steps) in [("small", 10_000), ("large", 100_000)] {
-        if part(name) {
+        if parts.wants(name) {
             shapes::all(steps).iter().try_for_each(|shape| bench.against_scheduler(shape, table))?;
         }
     }
-    if part("memory") {
-        Table::head("memory of graph and run at 100,000 steps");
+    if parts.wants("memory") {
+        Table::head("memory of graph and run at 100,000 steps", "ours", "other");
         shapes::all(100_000).iter().try_for_each(|shape| bench.memory(shape, table))?;
     }
-    if part("sleep") {
-        Table::head("1,000 pauses of 10 ms, 100 at a time");
+    if parts.wants("sleep") {
+        Table::head("1,000 pauses of 10 ms, 100 at a time", "ours", "ideal");
         bench.sleeping(table)?;
     }
-    if part("cold") {
-        Table::head("cold start to exit, a plan of one step against a program that prints one line");
-        cold_start(table)?;
+    if parts.wants("cold") {
+        Table::head("cold start to exit, a plan of one step against a program that prints one line", "ours", "other");
+        cold_start::measure("run", &["--format", "quiet"], table)?;
     }
     Ok(())
-}
-
-/// The rows that are printed, and whether every target was met.
-struct Table {
-    met: bool,
-}
-
-impl Table {
-    fn head(title: &str) {
-        println!("\n{title}\n");
-        println!("| measured | ours | other | ratio | target | |");
-        println!("| --- | --: | --: | --: | --: | --- |");
-    }
-
-    fn row(&mut self, name: &str, ours: &str, other: &str, measured: f64, most: f64) {
-        let verdict = if measured <= most { "met" } else { "missed" };
-        self.met &= measured <= most;
-        println!("| {name} | {ours} | {other} | {measured:.2} | {most} | {verdict} |");
-    }
 }
 
 /// What every measurement needs.
@@ -174,7 +141,9 @@ impl Bench {
                 if ran == names.len() { Ok(taken) } else { Err("the scheduler stopped".to_owned()) }
             },
         )?;
-        table.row(&shape.name, &millis(ours), &millis(other), ours.as_secs_f64() / other.as_secs_f64(), MOST_RATIO);
+        let ratio = ours.as_secs_f64() / other.as_secs_f64();
+        let target = Target::at_most(ratio, MOST_RATIO);
+        table.row(&shape.name, &millis(ours), &millis(other), ratio, Some(&target));
         Ok(())
     }
 
@@ -188,7 +157,8 @@ impl Bench {
         let megabytes = megabytes(MEMORY.peak_usage() - before);
         drop(ended);
         let name = format!("{} (checked in {})", shape.name, millis(checking));
-        table.row(&name, &format!("{megabytes:.1} MB"), "", megabytes, MOST_MEGABYTES);
+        let target = Target::at_most(megabytes, MOST_MEGABYTES);
+        table.row(&name, &format!("{megabytes:.1} MB"), "", megabytes, Some(&target));
         Ok(())
     }
 
@@ -203,42 +173,10 @@ impl Bench {
         }
         let taken = median(taken);
         let ratio = taken.as_secs_f64() / ideal.as_secs_f64();
-        table.row("pauses", &millis(taken), &millis(ideal), ratio, MOST_OF_IDEAL);
+        let target = Target::at_most(ratio, MOST_OF_IDEAL);
+        table.row("pauses", &millis(taken), &millis(ideal), ratio, Some(&target));
         Ok(())
     }
-}
-
-fn cold_start(table: &mut Table) -> Result<(), String> {
-    let mut programs = process::prepare()?;
-    let (ours, plain) =
-        alternate(COLD_PAIRS, || process::time(&mut programs.ours), || process::time(&mut programs.plain))?;
-    table.row("one step", &millis(ours), &millis(plain), ours.as_secs_f64() / plain.as_secs_f64(), MOST_COLD_RATIO);
-    Ok(())
-}
-
-/// A, B, A, B … after one of each that does not count; the medians.
-fn alternate(
-    pairs: usize,
-    mut first: impl FnMut() -> Result<Duration, String>,
-    mut second: impl FnMut() -> Result<Duration, String>,
-) -> Result<(Duration, Duration), String> {
-    first()?;
-    second()?;
-    let (mut firsts, mut seconds) = (Vec::new(), Vec::new());
-    for _ in 0..pairs {
-        firsts.push(first()?);
-        seconds.push(second()?);
-    }
-    Ok((median(firsts), median(seconds)))
-}
-
-fn median(mut durations: Vec<Duration>) -> Duration {
-    durations.sort_unstable();
-    durations.get(durations.len() / 2).copied().unwrap_or_default()
-}
-
-fn millis(duration: Duration) -> String {
-    format!("{:.2} ms", duration.as_secs_f64() * 1000.0)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "far fewer bytes than a double counts exactly")]

@@ -1,0 +1,69 @@
+//! Cold starts: one command on a plan of one step against a program that prints one line.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::{Table, Target, alternate, millis};
+
+const PAIRS: usize = 40;
+const MOST_RATIO: f64 = 4.0;
+
+/// Measures `planrun COMMAND one.plan …`, from the start of the process to its exit.
+///
+/// # Errors
+/// What could not be written, built or run.
+pub fn measure(command: &str, arguments: &[&str], table: &mut Table) -> Result<(), String> {
+    let folder = folder()?;
+    let plan = "use sys\n\nplan one() {\n    step a = sys.echo(value: \"hello\")\n    reply a\n}\n";
+    let plan = write(&folder, "one.plan", plan)?;
+    let mut ours = Command::new(env!("CARGO_BIN_EXE_planrun"));
+    ours.arg(command).arg(plan).args(arguments);
+    let mut other = plain_program(&folder)?;
+    let (ours, other) = alternate(PAIRS, || time(&mut ours), || time(&mut other))?;
+    let ratio = ours.as_secs_f64() / other.as_secs_f64();
+    let target = Target::at_most(ratio, MOST_RATIO);
+    table.row(&format!("`planrun {command}`"), &millis(ours), &millis(other), ratio, Some(&target));
+    Ok(())
+}
+
+fn plain_program(folder: &Path) -> Result<Command, String> {
+    let source = write(folder, "hello.rs", "fn main() {\n    println!(\"hello\");\n}\n")?;
+    let built = folder.join("hello");
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let status = Command::new(rustc).args(["-C", "opt-level=3", "-o"]).arg(&built).arg(&source).status();
+    if status.is_ok_and(|status| status.success()) {
+        Ok(Command::new(built))
+    } else {
+        Err("rustc cannot build a program of one line".to_owned())
+    }
+}
+
+fn time(command: &mut Command) -> Result<Duration, String> {
+    let begun = Instant::now();
+    let output = command.stdin(Stdio::null()).output().map_err(|error| error.to_string())?;
+    let taken = begun.elapsed();
+    if output.status.success() {
+        Ok(taken)
+    } else {
+        Err(format!("{command:?} said {:?}", String::from_utf8_lossy(&output.stderr)))
+    }
+}
+
+/// Where measurements keep their files.
+///
+/// # Errors
+/// When it cannot be made.
+pub fn folder() -> Result<PathBuf, String> {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("measured");
+    std::fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
+    Ok(folder)
+}
+
+/// # Errors
+/// When it cannot be written.
+pub fn write(folder: &Path, name: &str, text: &str) -> Result<PathBuf, String> {
+    let path = folder.join(name);
+    std::fs::write(&path, text).map_err(|error| error.to_string())?;
+    Ok(path)
+}
