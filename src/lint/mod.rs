@@ -54,24 +54,29 @@ pub fn check_file(source: &SourceFile, tools: &Tools, files: &dyn Files, project
 
 /// What the rules find in the plans of this file; those of other files are looked at with their own.
 fn look(source: &SourceFile, checked: &CheckedFile, project: &Project<'_>) -> Vec<Diagnostic> {
-    let mut found = Vec::new();
-    for plan in &checked.plans {
-        let Some(written) = checked.written(plan) else { continue };
-        let inside = |finding: &Diagnostic| {
-            finding.span.start >= written.name.span.start && finding.span.start < written.body.span.end
-        };
-        let sound = checked.whole && !checked.diagnostics.iter().any(|finding| finding.is_error() && inside(finding));
-        let subject = Subject::new(source, written, plan, checked.whole, sound, project);
-        for rule in rules::RULES {
-            let before = found.len();
-            (rule.look)(&subject, &mut found);
-            debug_assert!(
-                found.iter().skip(before).all(|finding| rule.codes.contains(&finding.code)),
-                "a rule reports its own codes"
-            );
-        }
-    }
+    let errors = checked.diagnostics.iter().filter(|found| found.is_error()).map(|found| found.span.start);
+    let errors = errors.collect::<Vec<_>>();
+    let plans = checked.plans_as_written().collect::<Vec<_>>();
+    let found = syntax::map_parts(source, &plans, |(plan, written)| {
+        let inside = |start: &u32| *start >= written.name.span.start && *start < written.body.span.end;
+        let sound = checked.whole && !errors.iter().any(inside);
+        look_at_plan(&Subject::new(source, written, plan, checked.whole, sound, project))
+    });
+    let mut found = found.into_iter().flatten().collect();
     once_a_tool(&mut found);
+    found
+}
+
+fn look_at_plan(subject: &Subject<'_>) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    for rule in rules::RULES {
+        let before = found.len();
+        (rule.look)(subject, &mut found);
+        debug_assert!(
+            found.iter().skip(before).all(|finding| rule.codes.contains(&finding.code)),
+            "a rule reports its own codes"
+        );
+    }
     found
 }
 

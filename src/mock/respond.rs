@@ -14,7 +14,7 @@ use super::template::fill;
 use crate::diag::closest;
 use crate::host::Host;
 use crate::tools::app::App;
-use crate::types::{Signature, Validator, to_schema};
+use crate::types::{Contract, Signature, Validator, to_schema};
 use crate::value::timestamp_text;
 
 /// Everything that answers need, shared by all connections.
@@ -201,6 +201,11 @@ impl Responder {
     }
 }
 
+/// The JSON Schema of one argument.
+fn contract(parameter: &crate::types::Parameter) -> Option<&Json> {
+    parameter.schema.as_deref().map(Contract::schema)
+}
+
 /// Whether a schema says in so many words that a text may be empty.
 fn admits_empty_text(schema: &Json) -> bool {
     let choices = schema.get("enum").and_then(Json::as_array);
@@ -213,7 +218,7 @@ impl MockTool {
         let given = |parameter: &crate::types::Parameter| match arguments.get(&*parameter.name) {
             None | Some(Json::Null) => false,
             // A form that was not filled in, unless the contract speaks of empty text.
-            Some(Json::String(text)) if text.is_empty() => parameter.schema.as_deref().is_some_and(admits_empty_text),
+            Some(Json::String(text)) if text.is_empty() => contract(parameter).is_some_and(admits_empty_text),
             Some(_) => true,
         };
         let missing: Vec<_> =
@@ -223,7 +228,7 @@ impl MockTool {
             return Some(refusal("invalid_params", &violation.to_string()));
         }
         let describe = |parameter: &&crate::types::Parameter| {
-            let schema = parameter.schema.as_deref();
+            let schema = contract(parameter);
             let select = schema.is_some_and(|schema| schema.get("enum").is_some());
             let label = schema.and_then(|schema| schema.get("title")).and_then(Json::as_str).unwrap_or(&parameter.name);
             let told = json!({

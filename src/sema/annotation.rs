@@ -1,6 +1,6 @@
 //! Types as written to types as meant.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::diag::{Diagnostic, codes};
@@ -26,14 +26,15 @@ const BUILT_IN: &[(&str, Type)] = &[
 /// The named types of one file.
 #[derive(Debug, Default)]
 pub(super) struct NamedTypes {
-    types: BTreeMap<Arc<str>, NamedType>,
+    types: Arc<BTreeMap<Arc<str>, NamedType>>,
+    /// Those that an annotation names.
+    used: BTreeSet<Arc<str>>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct NamedType {
     span: Span,
     ty: Type,
-    used: bool,
 }
 
 impl NamedTypes {
@@ -62,6 +63,16 @@ impl NamedTypes {
         named
     }
 
+    /// The same types for one plan of the file, none of them used so far.
+    pub(super) fn again(&self) -> Self {
+        Self { types: self.types.clone(), used: BTreeSet::new() }
+    }
+
+    /// Adds what one plan uses.
+    pub(super) fn join(&mut self, plan: Self) {
+        self.used.extend(plan.used);
+    }
+
     /// The type of an annotation.
     pub(super) fn resolve(&mut self, annotation: &ast::TypeExpr, diagnostics: &mut Vec<Diagnostic>) -> Type {
         let items = BTreeMap::new();
@@ -76,7 +87,7 @@ impl NamedTypes {
 
     /// Types that no annotation of the file names.
     pub(super) fn unused(&self) -> impl Iterator<Item = (&str, Span)> {
-        self.types.iter().filter(|(_, named)| !named.used).map(|(name, named)| (&**name, named.span))
+        self.types.iter().filter(|(name, _)| !self.used.contains(*name)).map(|(name, named)| (&**name, named.span))
     }
 }
 
@@ -91,9 +102,12 @@ struct Resolver<'a> {
 
 impl Resolver<'_> {
     fn named(&mut self, name: &Arc<str>) -> Option<Type> {
-        if let Some(known) = self.named.types.get_mut(name) {
-            known.used |= !self.open.is_empty() || self.items.is_empty();
-            return Some(known.ty.clone());
+        if let Some(known) = self.named.types.get(name) {
+            let ty = known.ty.clone();
+            if !self.open.is_empty() || self.items.is_empty() {
+                self.named.used.insert(name.clone());
+            }
+            return Some(ty);
         }
         let definition = *self.items.get(name)?;
         if let Some(start) = self.open.iter().position(|open| open == name) {
@@ -113,9 +127,11 @@ impl Resolver<'_> {
         let ty = self.resolve(&definition.definition);
         self.open.pop();
         let ty = if ty.is_too_large() { self.too_large(name, definition) } else { ty };
-        let used = !self.open.is_empty();
-        let entry = NamedType { span: definition.name.span, ty: ty.clone(), used };
-        self.named.types.entry(name.clone()).or_insert(entry);
+        if !self.open.is_empty() {
+            self.named.used.insert(name.clone());
+        }
+        let entry = NamedType { span: definition.name.span, ty: ty.clone() };
+        Arc::make_mut(&mut self.named.types).entry(name.clone()).or_insert(entry);
         Some(ty)
     }
 

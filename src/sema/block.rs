@@ -83,8 +83,8 @@ impl PlanChecker<'_> {
         let code = match ty {
             Some(annotation) => {
                 let ty = self.types.resolve(annotation, self.diagnostics);
-                let what = format!("the value of `{}`", name.text);
-                let mut code = self.value_of(value, &ty, &Expectation::of(what));
+                let what = format_args!("the value of `{}`", name.text);
+                let mut code = self.value_of(value, &ty, Expectation::of(&what));
                 code.ty = ty;
                 code
             }
@@ -114,7 +114,7 @@ impl PlanChecker<'_> {
 
     /// An expression that gives text.
     pub(super) fn text(&mut self, expression: &ast::Expr, what: &str) -> super::expr::Code {
-        self.value_of(expression, &Type::String, &Expectation::of(what))
+        self.value_of(expression, &Type::String, Expectation::of(&what))
     }
 
     /// `fail class "…"`; nothing where the class is unknown.
@@ -141,7 +141,7 @@ impl PlanChecker<'_> {
             let code = match self.declared.clone() {
                 Some(ty) => {
                     let expectation = Expectation::reply();
-                    self.value_of(&guarded.value, &ty, &expectation)
+                    self.value_of(&guarded.value, &ty, expectation)
                 }
                 None => self.value(&guarded.value),
             };
@@ -175,8 +175,8 @@ impl PlanChecker<'_> {
         let mark = guarded.when.as_ref().map(|when| self.guard(when));
         if self.open.last().is_some_and(|block| block.kind == BlockKind::Repeat) {
             let state = self.repeat_state();
-            let expectation = Expectation::of("the next state of the `repeat`");
-            let code = self.value_of(&guarded.value, &Type::union([state, Type::Null]), &expectation);
+            let expectation = Expectation::of(&"the next state of the `repeat`");
+            let code = self.value_of(&guarded.value, &Type::union([state, Type::Null]), expectation);
             self.push(span, NodeKind::Next(code));
         } else {
             self.value(&guarded.value);

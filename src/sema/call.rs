@@ -1,5 +1,7 @@
 //! Calls: which tool or plan is meant, and whether each argument fits.
 
+use std::borrow::Cow;
+use std::fmt;
 use std::sync::Arc;
 
 use super::checker::PlanChecker;
@@ -13,7 +15,7 @@ use crate::diag::{Diagnostic, codes};
 use crate::source::Span;
 use crate::syntax::ast;
 use crate::tools::{Given, effect_of};
-use crate::types::{Effect, Parameter, Signature, Type, Validator};
+use crate::types::{Effect, Parameter, Signature, Type};
 use crate::value::Value;
 
 /// A call as written: `namespace.tool(arguments)`.
@@ -26,9 +28,9 @@ struct Written<'a> {
 }
 
 /// What is called, whatever its kind.
-struct Callee {
-    path: String,
-    parameters: Vec<Parameter>,
+struct Callee<'a> {
+    path: Path<'a>,
+    parameters: Cow<'a, [Parameter]>,
     extra_arguments: bool,
     target: Target,
     returns: Type,
@@ -36,7 +38,20 @@ struct Callee {
     touches: Vec<Touch>,
 }
 
-impl PlanChecker<'_> {
+/// `namespace.name`
+#[derive(Clone, Copy)]
+struct Path<'a> {
+    namespace: &'a str,
+    name: &'a str,
+}
+
+impl fmt::Display for Path<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.namespace, self.name)
+    }
+}
+
+impl<'s> PlanChecker<'s> {
     /// Whether an expression has the shape of a call of a tool, so that it is checked as one.
     pub(super) fn is_call(&self, expression: &ast::Expr) -> bool {
         let Some(written) = written(expression) else { return false };
@@ -87,17 +102,21 @@ impl PlanChecker<'_> {
         self.diagnostics.push(diagnostic);
     }
 
-    fn callee(&mut self, written: &Written<'_>) -> Option<Callee> {
+    fn callee<'w>(&mut self, written: &Written<'w>) -> Option<Callee<'w>>
+    where
+        's: 'w,
+    {
+        let shared = self.shared;
         if !self.names.is_namespace(written.namespace) {
             self.unknown_namespace(written);
             return None;
         }
         self.used.insert(written.namespace.into());
-        match self.shared.namespaces.get(written.namespace)? {
+        match shared.namespaces.get(written.namespace)? {
             Namespace::Unresolved => None,
             Namespace::Tools(catalog) => {
-                let Some(signature) = self.shared.tools.find(catalog, &written.tool.text) else {
-                    let names = self.shared.tools.names(catalog);
+                let Some(signature) = shared.tools.find(catalog, &written.tool.text) else {
+                    let names = shared.tools.names(catalog);
                     let what = format!("tool in `{}` named", written.namespace);
                     let code = &codes::names::UNKNOWN_TOOL;
                     self.diagnostics.push(unknown(code, &what, &written.tool.text, written.tool.span, names));
@@ -113,26 +132,25 @@ impl PlanChecker<'_> {
                     self.diagnostics.push(unknown(code, &what, &written.tool.text, written.tool.span, names));
                     return None;
                 };
-                let plan = plan.clone();
-                Some(self.plan_callee(written, &plan))
+                Some(self.plan_callee(written, plan))
             }
         }
     }
 
-    fn plan_callee(&mut self, written: &Written<'_>, plan: &Arc<Plan>) -> Callee {
+    fn plan_callee<'w>(&mut self, written: &Written<'w>, plan: &'w Arc<Plan>) -> Callee<'w> {
         let known = self.plans.iter().position(|known| Arc::ptr_eq(known, plan));
         let index = known.unwrap_or_else(|| {
             self.plans.push(plan.clone());
             self.plans.len() - 1
         });
-        let path = format!("{}.{}", written.namespace, plan.name);
+        let path = Path { namespace: written.namespace, name: &plan.name };
         if let Some((_, what)) = plan.not_yet.first() {
             self.not_yet.push((written.span, what));
         }
         Callee {
             parameters: plan.parameters.iter().map(parameter_of).collect(),
             extra_arguments: false,
-            target: Target::Plan(index, path.as_str().into()),
+            target: Target::Plan(index, path.to_string().into()),
             path,
             returns: plan.returns.clone(),
             effect: plan.effect,
@@ -156,7 +174,7 @@ impl PlanChecker<'_> {
         self.diagnostics.push(diagnostic);
     }
 
-    fn arguments(&mut self, written: &Written<'_>, callee: &Callee) -> Vec<(Arc<str>, Code)> {
+    fn arguments(&mut self, written: &Written<'_>, callee: &Callee<'_>) -> Vec<(Arc<str>, Code)> {
         let mut checked: Vec<(Arc<str>, Code)> = Vec::with_capacity(written.arguments.len());
         for (index, argument) in written.arguments.iter().enumerate() {
             let Some(name) = &argument.name else {
@@ -182,9 +200,9 @@ impl PlanChecker<'_> {
         checked
     }
 
-    fn argument(&mut self, argument: &ast::Argument, parameter: &Parameter, callee: &Callee) -> Code {
-        let what = format!("the argument `{}` of `{}`", parameter.name, callee.path);
-        if let Some(reason) = parameter.schema.as_deref().and_then(contradiction) {
+    fn argument(&mut self, argument: &ast::Argument, parameter: &Parameter, callee: &Callee<'_>) -> Code {
+        let what = format_args!("the argument `{}` of `{}`", parameter.name, callee.path);
+        if let Some(reason) = parameter.schema.as_ref().and_then(|contract| contradiction(contract.schema())) {
             let message = format!("no value fits {what}: the contract contradicts itself, {reason}");
             let diagnostic = Diagnostic::new(&codes::types::UNSATISFIABLE_SCHEMA, argument.span, message);
             let help = "no plan can mend this; correct the schema where the tool comes from";
@@ -198,17 +216,15 @@ impl PlanChecker<'_> {
             Type::union([parameter.ty.clone(), Type::Null])
         };
         let before = self.diagnostics.len();
-        let code = self.value_of(&argument.value, &wanted, &Expectation::of(what.clone()));
+        let code = self.value_of(&argument.value, &wanted, Expectation::of(&what));
         if self.diagnostics.len() == before
-            && let (Some(schema), Some(value)) = (&parameter.schema, code.constant())
+            && let (Some(contract), Some(value)) = (&parameter.schema, code.constant())
             && !matches!(value, Value::Null)
+            && let Some(violation) = contract.violations(&value.to_json()).first()
         {
-            let violations = Validator::new(schema).map(|validator| validator.violations(&value.to_json()));
-            if let Some(violation) = violations.unwrap_or_default().first() {
-                let message = format!("{what} breaks the tool's contract: {violation}");
-                let diagnostic = Diagnostic::new(&codes::types::SCHEMA_VIOLATION, argument.value.span, message);
-                self.diagnostics.push(diagnostic.help("change the value to one that the contract allows"));
-            }
+            let message = format!("{what} breaks the tool's contract: {violation}");
+            let diagnostic = Diagnostic::new(&codes::types::SCHEMA_VIOLATION, argument.value.span, message);
+            self.diagnostics.push(diagnostic.help("change the value to one that the contract allows"));
         }
         code
     }
@@ -216,7 +232,7 @@ impl PlanChecker<'_> {
     fn positional(
         &mut self,
         argument: &ast::Argument,
-        callee: &Callee,
+        callee: &Callee<'_>,
         parameter: Option<&Parameter>,
         written: &Written<'_>,
     ) {
@@ -244,7 +260,7 @@ impl PlanChecker<'_> {
     }
 
     /// One finding for all that is missing, since one edit mends it.
-    fn missing(&mut self, written: &Written<'_>, callee: &Callee) {
+    fn missing(&mut self, written: &Written<'_>, callee: &Callee<'_>) {
         let positional = written.arguments.iter().filter(|argument| argument.name.is_none()).count();
         // An argument under a misspelt name has been reported there.
         let misspelt = written.arguments.iter().filter_map(|argument| argument.name.as_ref()).filter(|name| {
@@ -275,7 +291,7 @@ impl PlanChecker<'_> {
     }
 
     /// The class of this very call.
-    fn effect(callee: &Callee, arguments: &[(Arc<str>, Code)]) -> Effect {
+    fn effect(callee: &Callee<'_>, arguments: &[(Arc<str>, Code)]) -> Effect {
         let Target::Tool(signature) = &callee.target else { return callee.effect };
         effect_of(signature, |name| match arguments.iter().find(|(known, _)| &**known == name) {
             None => Given::Absent,
@@ -291,10 +307,10 @@ fn written(expression: &ast::Expr) -> Option<Written<'_>> {
     Some(Written { namespace, namespace_span: base.span, tool: name, arguments, span: expression.span })
 }
 
-fn tool_callee(signature: &Arc<Signature>) -> Callee {
+fn tool_callee(signature: &Arc<Signature>) -> Callee<'_> {
     Callee {
-        path: signature.path(),
-        parameters: signature.parameters.clone(),
+        path: Path { namespace: &signature.namespace, name: &signature.name },
+        parameters: Cow::Borrowed(&signature.parameters),
         extra_arguments: signature.extra_arguments,
         target: Target::Tool(signature.clone()),
         returns: signature.returns.clone(),
@@ -314,14 +330,14 @@ fn parameter_of(parameter: &super::plan::PlanParameter) -> Parameter {
 }
 
 /// The type of the argument that the tool gives back as it is.
-fn given_back(callee: &Callee, arguments: &[(Arc<str>, Code)]) -> Option<Type> {
+fn given_back(callee: &Callee<'_>, arguments: &[(Arc<str>, Code)]) -> Option<Type> {
     let Target::Tool(signature) = &callee.target else { return None };
     let wanted = signature.gives_back.as_ref()?;
     arguments.iter().find(|(name, _)| name == wanted).map(|(_, code)| super::step::widened(&code.ty))
 }
 
 /// The state that a call touches: its namespace, or the part of it that a constant resource names.
-fn touches(callee: &Callee, effect: Effect, arguments: &[(Arc<str>, Code)]) -> Vec<Touch> {
+fn touches(callee: &Callee<'_>, effect: Effect, arguments: &[(Arc<str>, Code)]) -> Vec<Touch> {
     let Target::Tool(signature) = &callee.target else { return callee.touches.clone() };
     if effect == Effect::Pure || signature.stateless {
         return Vec::new();

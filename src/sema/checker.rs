@@ -103,7 +103,7 @@ impl PlanChecker<'_> {
     }
 
     /// An expression of a type that its place wants.
-    pub(super) fn value_of(&mut self, expression: &ast::Expr, ty: &Type, expectation: &Expectation) -> Code {
+    pub(super) fn value_of(&mut self, expression: &ast::Expr, ty: &Type, expectation: Expectation<'_>) -> Code {
         let before = self.diagnostics.len();
         let code = self.expressions().check_against(expression, ty, expectation);
         self.note_reads(before, &code);

@@ -152,8 +152,8 @@ impl PlanChecker<'_> {
         self.introduce_local(binding, ty);
         let check = self.condition(check);
         let gives = gives.as_ref().map(|gives| {
-            let expectation = Expectation::of("`gives` stands for the step's value, which");
-            self.value_of(gives, &body.ty, &expectation)
+            let expectation = Expectation::of(&"`gives` stands for the step's value, which");
+            self.value_of(gives, &body.ty, expectation)
         });
         self.close_block();
         self.mark_not_yet(clause.span, "`verify`");
@@ -173,7 +173,7 @@ impl PlanChecker<'_> {
 
     /// An expression that gives a length of time.
     pub(super) fn duration(&mut self, expression: &ast::Expr, what: &str) -> Code {
-        self.value_of(expression, &Type::Duration, &Expectation::of(what))
+        self.value_of(expression, &Type::Duration, Expectation::of(&what))
     }
 
     /// The `recover` arms of a step; its own name is not visible in them.

@@ -4,22 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::annotation::{NamedTypes, is_optional};
-use super::block::ends;
-use super::checker::{BlockKind, PlanChecker, Shared};
-use super::context::Contexts;
-use super::expr::Expectation;
+use super::checker::Shared;
 use super::finding::{duplicate_name, quoted, unknown};
-use super::names::Names;
-use super::plan::{Plan, PlanParameter, Policy};
+use super::plan::Plan;
 use super::remedy::tidy_removals;
-use super::scope::NameKind;
 use super::tools::Tools;
-use super::unread::{Made, unused_items};
+use super::unread::unused_items;
 use crate::diag::{Diagnostic, codes};
 use crate::source::{SourceFile, Span};
 use crate::syntax::{self, ast};
-use crate::tools::Grant;
-use crate::types::{Effect, Parameter, Signature, Type};
+use crate::types::{Effect, Parameter, Signature};
 
 /// What a name behind `use` leads to.
 #[derive(Debug)]
@@ -46,11 +40,11 @@ pub struct CheckedFile {
 }
 
 impl CheckedFile {
-    /// A plan of this file as it was written.
-    #[must_use]
-    pub fn written(&self, plan: &Plan) -> Option<&ast::Plan> {
-        self.tree.items.iter().find_map(|item| match &item.kind {
-            ast::ItemKind::Plan(written) if written.name.span == plan.span => Some(written),
+    /// Every plan with how it was written, in source order.
+    pub fn plans_as_written(&self) -> impl Iterator<Item = (&Plan, &ast::Plan)> {
+        let mut plans = self.plans.iter().map(|plan| &**plan).peekable();
+        self.tree.items.iter().filter_map(move |item| match &item.kind {
+            ast::ItemKind::Plan(written) => Some((plans.next_if(|plan| plan.span == written.name.span)?, written)),
             _ => None,
         })
     }
@@ -96,18 +90,7 @@ impl Session<'_> {
         let uses = self.uses(source, file, &damage, &tools, &mut diagnostics);
         let shared = Shared { source, tools: &tools, namespaces: &uses.namespaces, first_use: uses.first, damage };
         let mut called = BTreeSet::new();
-        let mut plans: Vec<Arc<Plan>> = Vec::new();
-        let mut seen: BTreeMap<Arc<str>, Span> = BTreeMap::new();
-        for item in &file.items {
-            let ast::ItemKind::Plan(plan) = &item.kind else { continue };
-            if let Some(first) = seen.get(&plan.name.text) {
-                diagnostics.push(duplicate_name("plan", &plan.name, *first));
-                continue;
-            }
-            seen.insert(plan.name.text.clone(), plan.name.span);
-            let checked = check_plan(item, plan, &shared, &mut types, &mut diagnostics, &mut called);
-            plans.push(Arc::new(checked));
-        }
+        let plans = super::plan_item::check(file, &shared, &mut types, &mut called, &mut diagnostics);
         super::test_item::check(file, &plans, &shared, &mut called, &mut diagnostics);
         if whole {
             // What could not be read may well have used them.
@@ -315,133 +298,6 @@ impl Uses {
         }
         self.spans.insert(alias.text.clone(), alias.span);
         self.namespaces.insert(alias.text.clone(), namespace);
-    }
-}
-
-fn check_plan(
-    item: &ast::Item,
-    plan: &ast::Plan,
-    shared: &Shared<'_>,
-    types: &mut NamedTypes,
-    diagnostics: &mut Vec<Diagnostic>,
-    used: &mut BTreeSet<Arc<str>>,
-) -> Plan {
-    let first = diagnostics.len();
-    let mut contexts = Contexts::of_plan(&plan.body);
-    loop {
-        let declared = plan.returns.as_ref().map(|returns| types.resolve(returns, diagnostics));
-        let mut checker = PlanChecker {
-            shared,
-            types,
-            diagnostics,
-            used,
-            names: Names::new(shared.namespaces.keys().cloned()),
-            open: Vec::new(),
-            blocks: Vec::new(),
-            tasks: Vec::new(),
-            task_names: BTreeMap::new(),
-            contexts,
-            plans: Vec::new(),
-            not_yet: Vec::new(),
-            declared,
-            replies: Vec::new(),
-            read: BTreeSet::new(),
-            valued: BTreeSet::new(),
-            made: Made::default(),
-            ambiguous: BTreeSet::new(),
-            statement: None,
-        };
-        let result = checker.plan(item, plan);
-        contexts = checker.contexts;
-        if !contexts.again() {
-            return result;
-        }
-        diagnostics.truncate(first);
-    }
-}
-
-impl PlanChecker<'_> {
-    fn plan(&mut self, item: &ast::Item, plan: &ast::Plan) -> Plan {
-        self.open_block(BlockKind::Plan, None, &plan.body.statements);
-        let parameters = self.parameters(&plan.parameters);
-        let (policy, allow) = self.head(&plan.body);
-        self.statements(&plan.body.statements);
-        let (effect, touches) =
-            self.close_block().map_or((Effect::Pure, Vec::new()), |block| (block.effect, block.touches));
-        let always = plan.body.statements.iter().any(|statement| ends(statement, BlockKind::Plan));
-        self.replies_always(plan, always);
-        self.unread(plan);
-        let absent = if always { None } else { Some(Type::Null) };
-        let returns = self.declared.clone();
-        Plan {
-            name: plan.name.text.clone(),
-            doc: item.doc.clone(),
-            span: plan.name.span,
-            parameters,
-            returns: returns.unwrap_or_else(|| Type::union(self.replies.iter().cloned().chain(absent))),
-            policy,
-            allow,
-            blocks: std::mem::take(&mut self.blocks),
-            tasks: std::mem::take(&mut self.tasks),
-            effect,
-            touches,
-            plans: std::mem::take(&mut self.plans),
-            not_yet: std::mem::take(&mut self.not_yet),
-        }
-    }
-
-    fn parameters(&mut self, parameters: &[ast::Parameter]) -> Vec<PlanParameter> {
-        let mut checked = Vec::new();
-        for parameter in parameters {
-            self.claim("parameter", &parameter.name);
-            let ty = self.types.resolve(&parameter.ty, self.diagnostics);
-            let default = parameter.default.as_ref().map(|default| {
-                let what = format!("the default of `{}`", parameter.name.text);
-                self.value_of(default, &ty, &Expectation::default(what))
-            });
-            let optional = parameter.optional || is_optional(&parameter.ty);
-            let seen = if optional && default.is_none() { Type::union([ty.clone(), Type::Null]) } else { ty.clone() };
-            self.introduce(&parameter.name, NameKind::Parameter, seen);
-            let required = !optional && default.is_none();
-            checked.push(PlanParameter { name: parameter.name.text.clone(), ty, required, default });
-        }
-        checked
-    }
-
-    /// The settings at the head of a plan; a second one of a kind is reported.
-    fn head(&mut self, body: &ast::Block) -> (Policy, Option<Grant>) {
-        let (mut policy, mut allow) = (None, None);
-        for statement in &body.statements {
-            let repeated = match &statement.kind {
-                ast::StatementKind::Policy(settings) => policy.replace(self.settings().policy(settings)).is_some(),
-                ast::StatementKind::Allow(settings) => allow.replace(self.settings().allow(settings)).is_some(),
-                _ => false,
-            };
-            if repeated {
-                let message = "these settings stand twice in this plan";
-                let diagnostic = Diagnostic::new(&codes::text::DUPLICATE_CLAUSE, statement.span, message);
-                self.diagnostics.push(diagnostic.help("join them into one"));
-            }
-        }
-        (policy.unwrap_or_default(), allow)
-    }
-
-    fn replies_always(&mut self, plan: &ast::Plan, always: bool) {
-        let damaged = plan.body.statements.iter().any(|statement| matches!(statement.kind, ast::StatementKind::Error));
-        let wanted = match &self.declared {
-            Some(ty) => !always && !ty.admits_null() && !matches!(ty, Type::Any | Type::Invalid | Type::Never),
-            None => false,
-        };
-        if !wanted || damaged {
-            return;
-        }
-        let ty = self.declared.as_ref().map(ToString::to_string).unwrap_or_default();
-        let message = format!("`{}` promises a reply of type {ty}, and not every path gives one", plan.name.text);
-        let end = plan.body.span.end.saturating_sub(1) as usize;
-        let diagnostic = Diagnostic::new(&codes::types::MISSING_REPLY, plan.name.span, message)
-            .label(Span::at(end), "this end is reached without a reply")
-            .help("end the plan with `reply …`, or end the other paths with `fail`");
-        self.diagnostics.push(diagnostic);
     }
 }
 

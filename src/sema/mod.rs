@@ -14,6 +14,7 @@ mod file;
 mod finding;
 mod names;
 mod plan;
+mod plan_item;
 mod remedy;
 mod scope;
 mod settings;

@@ -246,7 +246,7 @@ impl PlanChecker<'_> {
     /// A whole number that bounds something.
     fn bound(&mut self, expression: Option<&ast::Expr>, what: &str) -> Option<Code> {
         let expression = expression?;
-        let code = self.value_of(expression, &Type::Int, &Expectation::of(what));
+        let code = self.value_of(expression, &Type::Int, Expectation::of(&what));
         if let Some(Value::Int(count)) = code.constant()
             && *count < 0
         {

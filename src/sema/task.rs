@@ -85,7 +85,7 @@ impl PlanChecker<'_> {
     fn set_context(&mut self, context: &ast::Expr, task: &ast::Name) -> Code {
         let declared = self.task_names.get(&task.text).and_then(|id| self.tasks.get(id.0 as usize));
         match declared.map(|task| partial(&task.context)) {
-            Some(ty) => self.value_of(context, &ty, &Expectation::of("the context")),
+            Some(ty) => self.value_of(context, &ty, Expectation::of(&"the context")),
             None => self.value(context),
         }
     }
@@ -137,7 +137,7 @@ impl PlanChecker<'_> {
         self.claim("listener", name);
         let slot = self.introduce(name, NameKind::Step, Type::Null);
         let on = self.event(on);
-        let max = max.as_ref().map(|max| self.value_of(max, &Type::Int, &Expectation::of("`max` of a listener")));
+        let max = max.as_ref().map(|max| self.value_of(max, &Type::Int, Expectation::of(&"`max` of a listener")));
         let payload = payload.as_ref().map(|payload| self.types.resolve(payload, self.diagnostics));
         let id = self.open_block(BlockKind::Listener, None, &body.statements);
         let brings = binding.as_ref().map(|_| payload.unwrap_or_else(|| self.brought(&on)));

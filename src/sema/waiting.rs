@@ -97,13 +97,13 @@ impl PlanChecker<'_> {
     fn input_field(&mut self, field: &ast::InputField) -> InputField {
         let ty = self.types.resolve(&field.ty, self.diagnostics);
         let default = field.default.as_ref().map(|default| {
-            let what = format!("the default of `{}`", field.name.text);
+            let what = format_args!("the default of `{}`", field.name.text);
             let wanted = Type::union([ty.clone(), Type::Null]);
-            self.value_of(default, &wanted, &Expectation::default(what))
+            self.value_of(default, &wanted, Expectation::default(&what))
         });
         let options = field.options.as_ref().map(|options| {
-            let what = format!("the choices of `{}`", field.name.text);
-            self.value_of(options, &ty.clone().list(), &Expectation::of(what))
+            let what = format_args!("the choices of `{}`", field.name.text);
+            self.value_of(options, &ty.clone().list(), Expectation::of(&what))
         });
         InputField { name: field.name.text.clone(), ty, default, options }
     }
@@ -114,7 +114,7 @@ impl PlanChecker<'_> {
         let (wait, ty) = match wait {
             ast::WaitFor::Duration(duration) => (Wait::For(self.duration(duration, "`wait`")), Type::Null),
             ast::WaitFor::Until(time) => {
-                let time = self.value_of(time, &Type::Timestamp, &Expectation::of("`wait until`"));
+                let time = self.value_of(time, &Type::Timestamp, Expectation::of(&"`wait until`"));
                 (Wait::Until(time), Type::Null)
             }
             ast::WaitFor::Condition { on, payload } => {

@@ -6,14 +6,13 @@ use rayon::prelude::*;
 
 use super::ast;
 use super::grammar::quiet::Rule;
+use super::large::LARGE;
 use super::lower::Lowering;
 use super::scan::Scan;
 use super::stack;
 use super::tree::Tree;
 use crate::diag::Diagnostic;
 
-/// Smaller files are read at once.
-const LARGE: usize = 256 * 1024;
 /// The least that is worth a task of its own.
 const PIECE: usize = 32 * 1024;
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Effect, Type};
+use super::{Contract, Effect, Type};
 
 /// What is known of one tool before any call.
 #[derive(Clone, Debug)]
@@ -60,7 +60,7 @@ pub struct Parameter {
     pub required: bool,
     pub description: Option<Arc<str>>,
     /// The JSON Schema of this argument, for what types cannot carry.
-    pub schema: Option<Arc<serde_json::Value>>,
+    pub schema: Option<Arc<Contract>>,
 }
 
 impl Signature {

@@ -9,7 +9,7 @@ use planrun::mock::{MockOptions, MockServer};
 use planrun::project::Project;
 use planrun::tools::app::{App, AppTool, load_apps};
 use planrun::tools::{Answer as Answered, Reply, Request};
-use planrun::types::{Effect, Parameter, Signature, Type, decode, from_schema};
+use planrun::types::{Contract, Effect, Parameter, Signature, Type, decode, from_schema};
 use planrun::value::Value;
 use reqwest::header::HeaderMap;
 use serde_json::{Value as Json, json};
@@ -22,7 +22,7 @@ fn tool(app: &str, name: &str, required: &[&str], mock: Option<Json>, returns: O
         ty: Type::String,
         required: true,
         description: Some(format!("the {name}").into()),
-        schema: Some(Arc::new(json!({"type": "string", "title": name.to_uppercase()}))),
+        schema: Some(Arc::new(Contract::new(json!({"type": "string", "title": name.to_uppercase()})))),
     };
     let properties: serde_json::Map<String, Json> =
         required.iter().map(|name| ((*name).to_owned(), json!({"type": "string", "maxLength": 20}))).collect();

@@ -9,7 +9,7 @@ use crate::value::{Key, Value};
 
 impl Checker<'_> {
     /// An expression whose value goes where `expected` is wanted.
-    pub(super) fn expected(&mut self, expression: &ast::Expr, expected: &Type, expectation: &Expectation) -> Typed {
+    pub(super) fn expected(&mut self, expression: &ast::Expr, expected: &Type, expectation: Expectation<'_>) -> Typed {
         let span = expression.span;
         match &expression.kind {
             ast::ExprKind::Object(entries) => match wanted_object(expected, entries) {
@@ -20,7 +20,7 @@ impl Checker<'_> {
             ast::ExprKind::List(elements) => match wanted_element(expected) {
                 Some(element) => {
                     let inner = expectation.element();
-                    let typed = elements.iter().map(|one| self.expected(one, &element, &inner)).collect();
+                    let typed = elements.iter().map(|one| self.expected(one, &element, inner)).collect();
                     construct::list_of(typed, span)
                 }
                 None => self.whole(expression, expected, expectation),
@@ -38,13 +38,13 @@ impl Checker<'_> {
     }
 
     /// An expression whose parts say nothing on their own.
-    fn whole(&mut self, expression: &ast::Expr, expected: &Type, expectation: &Expectation) -> Typed {
+    fn whole(&mut self, expression: &ast::Expr, expected: &Type, expectation: Expectation<'_>) -> Typed {
         let typed = self.expression(expression);
         self.fits(typed, expression.span, expected, expectation)
     }
 
     /// Holds the type of a value against what is wanted, and reports what cannot be.
-    fn fits(&mut self, mut typed: Typed, span: Span, expected: &Type, expectation: &Expectation) -> Typed {
+    fn fits(&mut self, mut typed: Typed, span: Span, expected: &Type, expectation: Expectation<'_>) -> Typed {
         if let Some(number) = typed.node.constant().and_then(Value::as_int)
             && expected.without_null() == Type::Double
         {
@@ -67,7 +67,7 @@ impl Checker<'_> {
         entries: &[ast::Entry],
         span: Span,
         object: &ObjectType,
-        expectation: &Expectation,
+        expectation: Expectation<'_>,
     ) -> Typed {
         let mut parts = Vec::with_capacity(entries.len());
         let mut invalid = false;
@@ -82,7 +82,7 @@ impl Checker<'_> {
             let value = match field {
                 Some(field) => {
                     let ty = if field.required { field.ty.clone() } else { field.ty.clone().optional() };
-                    self.expected(&entry.value, &ty, &expectation.part(&field.name))
+                    self.expected(&entry.value, &ty, expectation.part(&field.name))
                 }
                 None => match (&object.rest, &name) {
                     (Rest::Typed(ty), _) => self.expected(&entry.value, ty, expectation),
@@ -112,7 +112,7 @@ impl Checker<'_> {
         parts: &[((MapKey, Type), Typed)],
         object: &ObjectType,
         span: Span,
-        expectation: &Expectation,
+        expectation: Expectation<'_>,
     ) -> bool {
         let computed = parts.iter().any(|((key, _), _)| matches!(key, MapKey::Computed(_)));
         if computed {
@@ -134,7 +134,13 @@ impl Checker<'_> {
         true
     }
 
-    fn expected_map(&mut self, entries: &[ast::Entry], span: Span, map: &MapType, expectation: &Expectation) -> Typed {
+    fn expected_map(
+        &mut self,
+        entries: &[ast::Entry],
+        span: Span,
+        map: &MapType,
+        expectation: Expectation<'_>,
+    ) -> Typed {
         let mut parts = Vec::with_capacity(entries.len());
         for entry in entries {
             let (key, key_type) = self.key(&entry.key);
@@ -158,29 +164,6 @@ impl Checker<'_> {
             typed.ty = Type::Invalid;
         }
         typed
-    }
-}
-
-impl Expectation {
-    /// The same for an element of a list.
-    fn element(&self) -> Self {
-        let what = match self.what.strip_prefix("an element of ") {
-            Some(_) => self.what.clone(),
-            None => format!("an element of {}", self.what),
-        };
-        Self { code: self.code, what }
-    }
-
-    /// The same for a part of the value.
-    fn part(&self, field: &str) -> Self {
-        // Only the innermost name and the whole are told; what is between can be seen.
-        let inner = self.what.strip_prefix("an element of ").unwrap_or(&self.what);
-        let whole = match inner.strip_prefix("field ") {
-            Some(rest) => rest.split_once(" of ").map_or(rest, |(_, whole)| whole),
-            None => inner,
-        };
-        let what = format!("field `{field}` of {whole}");
-        Self { code: self.code, what }
     }
 }
 

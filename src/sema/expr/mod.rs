@@ -18,6 +18,8 @@ mod pattern;
 mod repeated;
 mod report;
 
+use std::fmt;
+
 use crate::diag::{self, Diagnostic};
 use crate::sema::{Atom, Scope};
 use crate::source::{SourceFile, Span};
@@ -64,32 +66,62 @@ struct Typed {
     ty: Type,
 }
 
-/// What a value is for: the code and the words of the finding where it does not fit.
-#[derive(Clone, Debug)]
-pub struct Expectation {
+/// What a value is for: the code and the words of the finding where it does not fit. The words are put together only
+/// where there is a finding, and there hardly ever is one.
+#[derive(Clone, Copy)]
+pub struct Expectation<'a> {
     /// `wrong-type`, `reply-type` or `default-type`.
     pub code: &'static diag::Code,
-    /// What wants the value, such as ``argument `to` of `email.send_email` ``.
-    pub what: String,
+    /// What wants the whole value, such as ``the argument `to` of `email.send_email` ``.
+    whole: &'a dyn fmt::Display,
+    /// The innermost field of it that the value is for; what is between can be seen.
+    field: Option<&'a str>,
+    /// Whether the value is for an element of that.
+    element: bool,
 }
 
-impl Expectation {
+impl<'a> Expectation<'a> {
     /// A value for an argument, a `let` with a type, or anything else that has no code of its own.
     #[must_use]
-    pub fn of(what: impl Into<String>) -> Self {
-        Self { code: &diag::codes::types::WRONG_TYPE, what: what.into() }
+    pub fn of(what: &'a dyn fmt::Display) -> Self {
+        Self { code: &diag::codes::types::WRONG_TYPE, whole: what, field: None, element: false }
     }
 
     /// The reply of a plan.
     #[must_use]
     pub fn reply() -> Self {
-        Self { code: &diag::codes::types::REPLY_TYPE, what: "the reply".into() }
+        Self { code: &diag::codes::types::REPLY_TYPE, ..Self::of(&"the reply") }
     }
 
     /// The default of a parameter or a field.
     #[must_use]
-    pub fn default(what: impl Into<String>) -> Self {
-        Self { code: &diag::codes::types::DEFAULT_TYPE, what: what.into() }
+    pub fn default(what: &'a dyn fmt::Display) -> Self {
+        Self { code: &diag::codes::types::DEFAULT_TYPE, ..Self::of(what) }
+    }
+
+    /// The same for an element of a list.
+    fn element(self) -> Self {
+        Self { element: true, ..self }
+    }
+
+    /// The same for a field of the value.
+    fn part<'f>(self, field: &'f str) -> Expectation<'f>
+    where
+        'a: 'f,
+    {
+        Expectation { field: Some(field), element: false, ..self }
+    }
+}
+
+impl fmt::Display for Expectation<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.element {
+            f.write_str("an element of ")?;
+        }
+        if let Some(field) = self.field {
+            write!(f, "field `{field}` of ")?;
+        }
+        self.whole.fmt(f)
     }
 }
 
@@ -123,7 +155,7 @@ impl<'a> Checker<'a> {
     }
 
     /// An expression whose value goes where `expected` is wanted. Parts of literals are checked where they stand.
-    pub fn check_against(&mut self, expression: &ast::Expr, expected: &Type, expectation: &Expectation) -> Code {
+    pub fn check_against(&mut self, expression: &ast::Expr, expected: &Type, expectation: Expectation<'_>) -> Code {
         let typed = self.expected(expression, expected, expectation);
         self.finish(typed, expression.span)
     }

@@ -12,7 +12,8 @@ use crate::diag::codes::contracts::APP_INVALID;
 use crate::diag::{Diagnostic, Severity, closest};
 use crate::source::Span;
 use crate::types::{
-    Effect, ErrorClass, FieldLookup, Parameter, Rest, Signature, Type, Validator, field, field_names, from_schema,
+    Contract, Effect, ErrorClass, FieldLookup, Parameter, Rest, Signature, Type, Validator, field, field_names,
+    from_schema,
 };
 use crate::value::parse_duration;
 
@@ -140,7 +141,7 @@ fn parameter(ty: &Type, schema: &Json, name: Arc<str>) -> Parameter {
         ty,
         required: required && property.is_none_or(|property| property.get("default").is_none()),
         description: description.map(Into::into),
-        schema: property.map(|property| Arc::new(standing_alone(property, schema))),
+        schema: property.map(|property| Arc::new(Contract::new(standing_alone(property, schema)))),
         name,
     }
 }

@@ -110,7 +110,7 @@ fn defaults(signature: &Signature) -> Vec<(Arc<str>, Json)> {
     let listed = signature.input_schema.as_deref().and_then(|schema| schema.get("required")).and_then(Json::as_array);
     let demanded = |name: &str| listed.is_some_and(|listed| listed.iter().any(|one| one.as_str() == Some(name)));
     let default = |parameter: &crate::types::Parameter| {
-        let default = parameter.schema.as_deref()?.get("default")?.clone();
+        let default = parameter.schema.as_ref()?.schema().get("default")?.clone();
         Some((parameter.name.clone(), default)).filter(|(name, _)| demanded(name))
     };
     signature.parameters.iter().filter_map(default).collect()

@@ -1,10 +1,12 @@
 //! JSON Schema and types, both ways, and the validator for what types cannot carry.
 
+mod contract;
 mod intersect;
 mod read;
 mod validator;
 mod write;
 
+pub use contract::Contract;
 pub use read::from_schema;
 pub use validator::{SchemaError, Validator, Violation};
 pub use write::to_schema;

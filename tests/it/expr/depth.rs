@@ -39,8 +39,8 @@ fn nesting_up_to_the_cap_fits_a_thread_of_two_mebibytes() {
             let mut diagnostics = Vec::new();
             let code = Checker::new(&world, &mut diagnostics).check(&tree);
             let _ = evaluate(&code, &world);
-            let expectation = Expectation::of("a test");
-            let _ = Checker::new(&world, &mut diagnostics).check_against(&tree, &Type::Any.list().list(), &expectation);
+            let expectation = Expectation::of(&"a test");
+            let _ = Checker::new(&world, &mut diagnostics).check_against(&tree, &Type::Any.list().list(), expectation);
         };
         println!("{open}");
         std::thread::Builder::new().stack_size(2 << 20).spawn(work).unwrap().join().unwrap();

@@ -94,8 +94,8 @@ impl World {
     }
 
     pub fn against(&self, text: &str, expected: &Type) -> (Code, Vec<Diagnostic>) {
-        let expectation = Expectation::of("argument `to` of `email.send_email`");
-        self.checked(text, |checker, tree| checker.check_against(tree, expected, &expectation))
+        let expectation = Expectation::of(&"argument `to` of `email.send_email`");
+        self.checked(text, |checker, tree| checker.check_against(tree, expected, expectation))
     }
 
     #[expect(

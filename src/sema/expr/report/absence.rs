@@ -63,12 +63,12 @@ pub(in crate::sema::expr) fn absent_operand(ty: &Type, span: Span, tight: bool) 
 pub(in crate::sema::expr) fn absent_value(
     ty: &Type,
     expected: &Type,
-    expectation: &Expectation,
+    expectation: Expectation<'_>,
     span: Span,
     simple: bool,
 ) -> Diagnostic {
     let default = default_of(expected);
-    Diagnostic::new(&MAYBE_ABSENT, span, format!("{} must be there, and this value may be absent", expectation.what))
+    Diagnostic::new(&MAYBE_ABSENT, span, format!("{expectation} must be there, and this value may be absent"))
         .note("may be absent")
         .expected(expected, ty)
         .help(format!("give a default: `?? {default}`, or put the step under the same condition as the value"))

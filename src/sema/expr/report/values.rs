@@ -12,14 +12,14 @@ pub(in crate::sema::expr) fn wrong_type(
     actual: &Type,
     expected: &Type,
     mismatch: &Mismatch,
-    expectation: &Expectation,
+    expectation: Expectation<'_>,
     span: Span,
     node: &Node,
 ) -> Diagnostic {
     let message = if mismatch.path.is_empty() {
-        format!("{} must be {}, and this is {}", expectation.what, short(expected), short(actual))
+        format!("{expectation} must be {}, and this is {}", short(expected), short(actual))
     } else {
-        format!("{} does not fit: {mismatch}", expectation.what)
+        format!("{expectation} does not fit: {mismatch}")
     };
     let diagnostic = Diagnostic::new(expectation.code, span, message)
         .note(format!("this is {}", short(actual)))
@@ -56,10 +56,10 @@ pub(in crate::sema::expr) fn extra_field(
     name: &str,
     span: Span,
     object: &ObjectType,
-    expectation: &Expectation,
+    expectation: Expectation<'_>,
 ) -> Diagnostic {
     let fields: Vec<&str> = object.fields.iter().map(|field| &*field.name).collect();
-    let message = format!("there is no field `{name}` in {}", expectation.what);
+    let message = format!("there is no field `{name}` in {expectation}");
     let diagnostic =
         Diagnostic::new(&names::UNKNOWN_FIELD, span, message).note("no such field").help(if fields.is_empty() {
             "leave it out".to_owned()
@@ -73,11 +73,11 @@ pub(in crate::sema::expr) fn missing_fields(
     missing: &[&str],
     object: &ObjectType,
     span: Span,
-    expectation: &Expectation,
+    expectation: Expectation<'_>,
 ) -> Diagnostic {
     let named: Vec<String> = missing.iter().map(|name| format!("`{name}`")).collect();
     let (what, is) = if missing.len() == 1 { ("the field", "is") } else { ("the fields", "are") };
-    let message = format!("{what} {} of {} {is} missing", named.join(", "), expectation.what);
+    let message = format!("{what} {} of {expectation} {is} missing", named.join(", "));
     Diagnostic::new(expectation.code, span, message)
         .note(format!("without {}", named.join(", ")))
         .expected(object, "an object without them")
