@@ -38,12 +38,12 @@ impl<'a> Printer<'a> {
             }
             StatementKind::If { arms, otherwise } => self.if_statement(arms, otherwise.as_ref()),
             StatementKind::Task { name, title, statuses, context, external } => {
-                self.task(name, title, statuses, context.as_ref(), *external);
+                self.task(name, title, statuses, context.as_deref(), *external);
             }
             StatementKind::Set { task, status, context, when, after } => {
                 let when = when.as_ref().map(|when| Part::Expr("when ", when));
                 let parts = present([when, after.as_ref().map(Part::After)]);
-                self.set(task, status, context.as_ref(), &parts);
+                self.set(task, status, context.as_deref(), &parts);
             }
             StatementKind::Listener { name, on, payload, binding, when, max, body } => {
                 let parts = present([
@@ -59,7 +59,7 @@ impl<'a> Printer<'a> {
                 self.keyword("ensure");
                 self.value_with(condition, &[Part::Expr("else ", message)]);
             }
-            StatementKind::Fail { class, message, when } => self.fail(class, message.as_ref(), when.as_ref()),
+            StatementKind::Fail { class, message, when } => self.fail(class, message.as_deref(), when.as_deref()),
             StatementKind::Reply(guarded) => self.guarded("reply", guarded),
             StatementKind::Yield(guarded) => self.guarded("yield", guarded),
             StatementKind::Next(guarded) => self.guarded("next", guarded),

@@ -77,7 +77,7 @@ impl<'a> Printer<'a> {
             StepBody::Race(arms) => self.race(arms, from),
             StepBody::Match { subject, arms } => self.match_step(subject, arms),
             StepBody::Input { prompt, by, expires, fields } => {
-                self.input(prompt, by.as_ref(), expires.as_ref(), fields)
+                self.input(prompt, by.as_deref(), expires.as_deref(), fields)
             }
             StepBody::Wait(wait) => self.wait(wait),
             StepBody::Error => from,
@@ -163,7 +163,7 @@ impl<'a> Printer<'a> {
                 self.word("do ");
                 self.block(block);
             }
-            ArmBody::Fail { class, message } => self.failure(class, message.as_ref()),
+            ArmBody::Fail { class, message } => self.failure(class, message.as_deref()),
         }
     }
 

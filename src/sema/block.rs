@@ -54,7 +54,7 @@ impl PlanChecker<'_> {
         match &statement.kind {
             ast::StatementKind::Policy(_) | ast::StatementKind::Allow(_) => self.refuse_late_settings(span),
             ast::StatementKind::Step(step) => self.step(step, span),
-            ast::StatementKind::Let { name, ty, value } => self.let_value(span, name, ty.as_ref(), value),
+            ast::StatementKind::Let { name, ty, value } => self.let_value(span, name, ty.as_deref(), value),
             ast::StatementKind::If { arms, otherwise } => self.if_arms(arms, otherwise.as_ref()),
             ast::StatementKind::Task { .. } => self.task(statement),
             ast::StatementKind::Set { .. } => self.set(statement),
@@ -62,11 +62,11 @@ impl PlanChecker<'_> {
             ast::StatementKind::Ensure { condition, message } => {
                 let condition = self.condition(condition);
                 let message = self.text(message, "the message of `ensure`");
-                self.push(span, NodeKind::Ensure { condition, message });
+                self.push(span, NodeKind::Ensure { condition, message: Box::new(message) });
             }
             ast::StatementKind::Fail { class, message, when } => {
                 let mark = when.as_ref().map(|when| self.guard(when));
-                if let Some(failing) = self.failing(class, message.as_ref()) {
+                if let Some(failing) = self.failing(class, message.as_deref()) {
                     self.push(span, NodeKind::Fail(failing));
                 }
                 self.unguard(mark);
@@ -131,7 +131,7 @@ impl PlanChecker<'_> {
                 return None;
             }
         };
-        Some(Failing { class: found, message })
+        Some(Failing { class: found, message: message.map(Box::new) })
     }
 
     fn reply(&mut self, span: Span, guarded: &ast::Guarded) {

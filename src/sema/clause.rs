@@ -110,7 +110,7 @@ impl PlanChecker<'_> {
             }
             ast::ClauseKind::Confirm { text, by, expires } => {
                 let text = self.text(text, "the question of `confirm`");
-                let (by, expires) = self.role_and_expiry(by.as_ref(), expires.as_ref());
+                let (by, expires) = self.role_and_expiry(by.as_deref(), expires.as_deref());
                 checked.confirm = Some(Confirm { span: clause.span, text, by, expires });
                 self.mark_not_yet(clause.span, "`confirm`");
             }
@@ -145,7 +145,8 @@ impl PlanChecker<'_> {
             let diagnostic = Diagnostic::new(&codes::effects::VERIFY_NOT_READ, found.span, message);
             self.diagnostics.push(diagnostic.help("call a tool of class `read`"));
         }
-        let mut time = |time: &Option<ast::Expr>| time.as_ref().map(|time| self.duration(time, "a time of `verify`"));
+        let mut time =
+            |time: &Option<Box<ast::Expr>>| time.as_ref().map(|time| self.duration(time, "a time of `verify`"));
         let (every, within) = (time(every), time(within));
         let ty = found.as_ref().map_or(Type::Invalid, |(_, ty, _)| ty.clone());
         let frame = self.open_block(super::checker::BlockKind::Do, None, &[]);

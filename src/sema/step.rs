@@ -118,13 +118,13 @@ impl PlanChecker<'_> {
             ast::StepBody::Call(call) => self.called(call),
             ast::StepBody::Do(block) => self.do_block(block),
             ast::StepBody::Each { .. } => self.each(&step.body),
-            ast::StepBody::Repeat { state, initial, max, body } => self.repeat(state, initial, max.as_ref(), body),
+            ast::StepBody::Repeat { state, initial, max, body } => self.repeat(state, initial, max.as_deref(), body),
             ast::StepBody::Race(branches) => self.race(step.name.span, branches),
             ast::StepBody::Match { subject, arms } => self.match_arms(subject, arms),
             ast::StepBody::Ask { agent, arguments, returns } => self.ask(step.name.span, agent, arguments, returns),
             ast::StepBody::Infer { arguments, returns } => self.infer(step.name.span, arguments, returns),
             ast::StepBody::Input { prompt, by, expires, fields } => {
-                self.input(step.name.span, prompt, by.as_ref(), expires.as_ref(), fields)
+                self.input(step.name.span, prompt, by.as_deref(), expires.as_deref(), fields)
             }
             ast::StepBody::Wait(wait) => self.wait(step.name.span, wait),
             ast::StepBody::Error => CheckedBody::damaged(Type::Invalid),
@@ -166,9 +166,9 @@ impl PlanChecker<'_> {
         };
         let list_code = self.value(list);
         let element_type = self.element_type(&list_code, list.span);
-        self.unbounded("each", max.as_ref(), list.span);
-        let max = self.bound(max.as_ref(), "`max` of `each`");
-        let parallel = self.bound(parallel.as_ref(), "`parallel` of `each`");
+        self.unbounded("each", max.as_deref(), list.span);
+        let max = self.bound(max.as_deref(), "`max` of `each`");
+        let parallel = self.bound(parallel.as_deref(), "`parallel` of `each`");
         let id = self.open_block(BlockKind::Each, None, &block.statements);
         self.introduce_local(element, element_type);
         match index {
@@ -332,7 +332,12 @@ impl PlanChecker<'_> {
             types.push(body.ty);
             checked.push((pattern.matcher, body.id));
         }
-        CheckedBody::new(StepKind::Match { subject: subject_code, arms: checked }, Type::union(types), effect, touches)
+        CheckedBody::new(
+            StepKind::Match { subject: Box::new(subject_code), arms: checked },
+            Type::union(types),
+            effect,
+            touches,
+        )
     }
 
     /// An arm of `race`, `match` or `recover` as a block. A call in it is a step with the path `x.label`.
@@ -360,7 +365,7 @@ impl PlanChecker<'_> {
         match body {
             ast::ArmBody::Do(block) => self.statements(&block.statements),
             ast::ArmBody::Fail { class, message } => {
-                if let Some(failing) = self.failing(class, message.as_ref()) {
+                if let Some(failing) = self.failing(class, message.as_deref()) {
                     self.push(class.span, NodeKind::Fail(failing));
                 }
             }

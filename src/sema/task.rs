@@ -146,7 +146,7 @@ impl PlanChecker<'_> {
             _ => drop(self.names.slot()),
         }
         let snapshot = self.snapshot(statement.span, &on);
-        let facts = when.as_ref().map_or_else(Vec::new, atoms);
+        let facts = when.as_deref().map_or_else(Vec::new, atoms);
         let when = when.as_ref().map(|when| self.condition(when));
         let before = self.names.assume(facts);
         self.statements(&body.statements);

@@ -114,7 +114,8 @@ pub enum NodeKind {
     Step(Box<Step>),
     Ensure {
         condition: Code,
-        message: Code,
+        /// Boxed, because lists of nodes hold the other kinds too.
+        message: Box<Code>,
     },
     Fail(Failing),
     Reply(Code),
@@ -130,7 +131,7 @@ pub enum NodeKind {
 #[derive(Debug)]
 pub struct Failing {
     pub class: ErrorClass,
-    pub message: Option<Code>,
+    pub message: Option<Box<Code>>,
 }
 
 impl Plan {
@@ -170,8 +171,8 @@ impl Node {
             | NodeKind::Reply(code)
             | NodeKind::Yield(code)
             | NodeKind::Next(code) => visit(code),
-            NodeKind::Ensure { condition, message } => [condition, message].into_iter().for_each(visit),
-            NodeKind::Fail(failing) => failing.message.iter().for_each(visit),
+            NodeKind::Ensure { condition, message } => [condition, &**message].into_iter().for_each(visit),
+            NodeKind::Fail(failing) => failing.message.iter().for_each(|message| visit(message)),
             NodeKind::Step(step) => step.codes(visit),
             NodeKind::Set(set) => set.context.iter().for_each(visit),
             NodeKind::Listener(listener) => listener.max.iter().for_each(visit),

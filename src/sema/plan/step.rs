@@ -33,7 +33,7 @@ pub enum StepKind {
     /// First success wins; branches are named.
     Race(Vec<(Arc<str>, BlockId)>),
     Match {
-        subject: Code,
+        subject: Box<Code>,
         arms: Vec<(Matcher, BlockId)>,
     },
     Ask(Box<Ask>),

@@ -1,4 +1,4 @@
-//! Statements of a plan and the clauses of steps.
+//! Statements of a plan and the clauses of steps. What few of them have is boxed, so that lists of them stay small.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub enum StatementKind {
     /// `let x[: T] = e`
     Let {
         name: Name,
-        ty: Option<TypeExpr>,
+        ty: Option<Box<TypeExpr>>,
         value: Expr,
     },
     /// `if e { … } else if e { … } else { … }`; at least one arm.
@@ -44,37 +44,37 @@ pub enum StatementKind {
         title: Text,
         /// Empty where the default statuses hold.
         statuses: Vec<Name>,
-        context: Option<TypeExpr>,
+        context: Option<Box<TypeExpr>>,
         external: bool,
     },
     /// `set t status { … } [when e] [after a]`
     Set {
         task: Name,
         status: Name,
-        context: Option<Expr>,
-        when: Option<Expr>,
+        context: Option<Box<Expr>>,
+        when: Option<Box<Expr>>,
         after: Option<After>,
     },
     /// `listener l on COND [-> T] [as e] [when e] [max N] { … }`
     Listener {
         name: Name,
-        on: Expr,
-        payload: Option<TypeExpr>,
+        on: Box<Expr>,
+        payload: Option<Box<TypeExpr>>,
         binding: Option<Name>,
-        when: Option<Expr>,
-        max: Option<Expr>,
+        when: Option<Box<Expr>>,
+        max: Option<Box<Expr>>,
         body: Block,
     },
     /// `ensure e else "…"`
     Ensure {
         condition: Expr,
-        message: Expr,
+        message: Box<Expr>,
     },
     /// `fail class "…" [when e]`
     Fail {
         class: Name,
-        message: Option<Expr>,
-        when: Option<Expr>,
+        message: Option<Box<Expr>>,
+        when: Option<Box<Expr>>,
     },
     Reply(Guarded),
     Yield(Guarded),
@@ -87,7 +87,7 @@ pub enum StatementKind {
 #[derive(Debug)]
 pub struct Guarded {
     pub value: Expr,
-    pub when: Option<Expr>,
+    pub when: Option<Box<Expr>>,
 }
 
 #[derive(Debug)]
@@ -118,18 +118,18 @@ pub enum StepBody {
     Each {
         element: Name,
         index: Option<Name>,
-        list: Expr,
-        max: Option<Expr>,
-        parallel: Option<Expr>,
-        by: Option<Expr>,
+        list: Box<Expr>,
+        max: Option<Box<Expr>>,
+        parallel: Option<Box<Expr>>,
+        by: Option<Box<Expr>>,
         settle: bool,
         body: Block,
     },
     /// `repeat v = e max N { … }`
     Repeat {
         state: Name,
-        initial: Expr,
-        max: Option<Expr>,
+        initial: Box<Expr>,
+        max: Option<Box<Expr>>,
         body: Block,
     },
     /// `race { a: call, b: call }`
@@ -142,8 +142,8 @@ pub enum StepBody {
     /// `input "…" [by "role"] [expires d] -> { … }`
     Input {
         prompt: Expr,
-        by: Option<Expr>,
-        expires: Option<Expr>,
+        by: Option<Box<Expr>>,
+        expires: Option<Box<Expr>>,
         fields: Vec<InputField>,
     },
     Wait(WaitFor),
@@ -158,7 +158,7 @@ pub enum WaitFor {
     /// `wait until t`
     Until(Expr),
     /// `wait for COND [-> T]`
-    Condition { on: Expr, payload: Option<TypeExpr> },
+    Condition { on: Expr, payload: Option<Box<TypeExpr>> },
 }
 
 /// `field: T = e` or `field: T in LIST`
@@ -166,8 +166,8 @@ pub enum WaitFor {
 pub struct InputField {
     pub name: Name,
     pub ty: TypeExpr,
-    pub default: Option<Expr>,
-    pub options: Option<Expr>,
+    pub default: Option<Box<Expr>>,
+    pub options: Option<Box<Expr>>,
 }
 
 /// One arm of a step's `match`.
@@ -187,7 +187,7 @@ pub enum ArmBody {
     /// `fail class "…"`
     Fail {
         class: Name,
-        message: Option<Expr>,
+        message: Option<Box<Expr>>,
     },
 }
 
@@ -203,8 +203,8 @@ pub enum ClauseKind {
     After(After),
     Confirm {
         text: Expr,
-        by: Option<Expr>,
-        expires: Option<Expr>,
+        by: Option<Box<Expr>>,
+        expires: Option<Box<Expr>>,
     },
     Timeout(Expr),
     Within(Expr),
@@ -212,17 +212,17 @@ pub enum ClauseKind {
     Retry(Expr),
     Until {
         condition: Expr,
-        every: Expr,
+        every: Box<Expr>,
     },
     Cache(Expr),
     /// `verify call [every d within d] as v => e [gives e]`
     Verify {
         call: Expr,
-        every: Option<Expr>,
-        within: Option<Expr>,
+        every: Option<Box<Expr>>,
+        within: Option<Box<Expr>>,
         binding: Name,
-        check: Expr,
-        gives: Option<Expr>,
+        check: Box<Expr>,
+        gives: Option<Box<Expr>>,
     },
     Recover {
         pattern: ErrorPattern,

@@ -24,7 +24,7 @@ impl Encoder {
             StatementKind::Let { name, ty, value } => {
                 let mut object = documented("let", doc);
                 object.name("name", Some(name));
-                object.text("type", ty.as_ref().map(canonical_type).as_deref());
+                object.text("type", ty.as_deref().map(canonical_type).as_deref());
                 object.put("value", self.value(value));
                 object
             }
@@ -34,10 +34,10 @@ impl Encoder {
                 let mut object = documented("listener", doc);
                 object.name("name", Some(name));
                 object.put("on", self.value(on));
-                object.text("payload", payload.as_ref().map(canonical_type).as_deref());
+                object.text("payload", payload.as_deref().map(canonical_type).as_deref());
                 object.name("as", binding.as_ref());
-                self.optional(&mut object, "when", when.as_ref());
-                self.optional(&mut object, "max", max.as_ref());
+                self.optional(&mut object, "when", when.as_deref());
+                self.optional(&mut object, "max", max.as_deref());
                 object.put("body", self.block(body));
                 object
             }
@@ -50,8 +50,8 @@ impl Encoder {
             StatementKind::Fail { class, message, when } => {
                 let mut object = documented("fail", doc);
                 object.name("class", Some(class));
-                self.optional(&mut object, "message", message.as_ref());
-                self.optional(&mut object, "when", when.as_ref());
+                self.optional(&mut object, "message", message.as_deref());
+                self.optional(&mut object, "when", when.as_deref());
                 object
             }
             StatementKind::Reply(guarded) => self.guarded("reply", doc, guarded),
@@ -69,14 +69,14 @@ impl Encoder {
             object.name("name", Some(name));
             object.put("title", &*title.text);
             object.names("statuses", statuses);
-            object.text("context", context.as_ref().map(canonical_type).as_deref());
+            object.text("context", context.as_deref().map(canonical_type).as_deref());
             object.flag("external", *external);
         } else if let StatementKind::Set { task, status, context, when, after } = kind {
             object = documented("set", doc);
             object.name("task", Some(task));
             object.name("status", Some(status));
-            self.optional(&mut object, "context", context.as_ref());
-            self.optional(&mut object, "when", when.as_ref());
+            self.optional(&mut object, "context", context.as_deref());
+            self.optional(&mut object, "when", when.as_deref());
             after_key(&mut object, after.as_ref());
         }
         object
@@ -91,7 +91,7 @@ impl Encoder {
     fn guarded(&mut self, kind: &str, doc: Option<&str>, guarded: &Guarded) -> Object {
         let mut object = documented(kind, doc);
         object.put("value", self.value(&guarded.value));
-        self.optional(&mut object, "when", guarded.when.as_ref());
+        self.optional(&mut object, "when", guarded.when.as_deref());
         object
     }
 
@@ -142,16 +142,16 @@ impl Encoder {
                 object.name("element", Some(element));
                 object.name("index", index.as_ref());
                 object.put("list", self.value(list));
-                self.optional(object, "max", max.as_ref());
-                self.optional(object, "parallel", parallel.as_ref());
-                self.optional(object, "by", by.as_ref());
+                self.optional(object, "max", max.as_deref());
+                self.optional(object, "parallel", parallel.as_deref());
+                self.optional(object, "by", by.as_deref());
                 object.flag("settle", *settle);
                 object.put("body", self.block(body));
             }
             StepBody::Repeat { state, initial, max, body } => {
                 object.name("state", Some(state));
                 object.put("initial", self.value(initial));
-                self.optional(object, "max", max.as_ref());
+                self.optional(object, "max", max.as_deref());
                 object.put("body", self.block(body));
             }
             StepBody::Race(arms) => {
@@ -165,15 +165,15 @@ impl Encoder {
             }
             StepBody::Input { prompt, by, expires, fields } => {
                 object.put("prompt", self.value(prompt));
-                self.optional(object, "by", by.as_ref());
-                self.optional(object, "expires", expires.as_ref());
+                self.optional(object, "by", by.as_deref());
+                self.optional(object, "expires", expires.as_deref());
                 object.put("fields", fields.iter().map(|field| self.input_field(field)).collect::<Vec<_>>());
             }
             StepBody::Wait(WaitFor::Duration(duration)) => object.put("duration", self.value(duration)),
             StepBody::Wait(WaitFor::Until(time)) => object.put("time", self.value(time)),
             StepBody::Wait(WaitFor::Condition { on, payload }) => {
                 object.put("on", self.value(on));
-                object.text("payload", payload.as_ref().map(canonical_type).as_deref());
+                object.text("payload", payload.as_deref().map(canonical_type).as_deref());
             }
             StepBody::Error => *object = self.refuse(span, "this text could not be read, so it has no JSON form"),
         }
@@ -206,8 +206,8 @@ impl Encoder {
         let mut object = Object::new();
         object.name("name", Some(&field.name));
         object.put("type", canonical_type(&field.ty));
-        self.optional(&mut object, "default", field.default.as_ref());
-        self.optional(&mut object, "options", field.options.as_ref());
+        self.optional(&mut object, "default", field.default.as_deref());
+        self.optional(&mut object, "options", field.options.as_deref());
         object.done()
     }
 
@@ -224,7 +224,7 @@ impl Encoder {
                 object.put("body", self.block(block));
                 object
             }
-            ArmBody::Fail { class, message } => self.failure(class, message.as_ref()),
+            ArmBody::Fail { class, message } => self.failure(class, message.as_deref()),
         };
         object.done()
     }
@@ -240,7 +240,7 @@ impl Encoder {
                 ClauseKind::When(condition) => object.put("when", self.value(condition)),
                 ClauseKind::After(after) => after_key(object, Some(after)),
                 ClauseKind::Confirm { text, by, expires } => {
-                    object.put("confirm", self.confirm(text, by.as_ref(), expires.as_ref()));
+                    object.put("confirm", self.confirm(text, by.as_deref(), expires.as_deref()));
                 }
                 ClauseKind::Timeout(duration) => object.put("timeout", self.value(duration)),
                 ClauseKind::Within(duration) => object.put("within", self.value(duration)),
@@ -286,11 +286,11 @@ impl Encoder {
         let ClauseKind::Verify { call, every, within, binding, check, gives } = kind else { return Value::Null };
         let mut verify = Object::new();
         verify.put("call", self.call(call));
-        self.optional(&mut verify, "every", every.as_ref());
-        self.optional(&mut verify, "within", within.as_ref());
+        self.optional(&mut verify, "every", every.as_deref());
+        self.optional(&mut verify, "within", within.as_deref());
         verify.name("as", Some(binding));
         verify.put("check", self.value(check));
-        self.optional(&mut verify, "gives", gives.as_ref());
+        self.optional(&mut verify, "gives", gives.as_deref());
         verify.done()
     }
 }

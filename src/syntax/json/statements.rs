@@ -51,18 +51,18 @@ impl Reader<'_> {
         match kind {
             "let" => StatementKind::Let {
                 name: self.name(fields, "name"),
-                ty: self.optional_type(fields, "type"),
+                ty: self.optional_type(fields, "type").map(Box::new),
                 value: self.value(fields, "value"),
             },
             "if" => self.if_statement(fields, place.inner()),
             "ensure" => StatementKind::Ensure {
                 condition: self.value(fields, "condition"),
-                message: self.value(fields, "message"),
+                message: Box::new(self.value(fields, "message")),
             },
             "fail" => StatementKind::Fail {
                 class: self.class(fields),
-                message: self.message(fields, "message"),
-                when: self.optional_value(fields, "when"),
+                message: self.message(fields, "message").map(Box::new),
+                when: self.optional_value(fields, "when").map(Box::new),
             },
             "reply" => StatementKind::Reply(self.guarded(fields)),
             "yield" => StatementKind::Yield(self.guarded(fields)),
@@ -71,23 +71,23 @@ impl Reader<'_> {
                 name: self.name(fields, "name"),
                 title: self.plain_text(fields, "title"),
                 statuses: self.names(fields, "statuses", Word::Name),
-                context: self.context_type(fields),
+                context: self.context_type(fields).map(Box::new),
                 external: self.flag(fields, "external"),
             },
             "set" => StatementKind::Set {
                 task: self.name(fields, "task"),
                 status: self.name(fields, "status"),
-                context: self.optional_object(fields, "context"),
-                when: self.optional_value(fields, "when"),
+                context: self.optional_object(fields, "context").map(Box::new),
+                when: self.optional_value(fields, "when").map(Box::new),
                 after: self.after(fields),
             },
             "listener" => StatementKind::Listener {
                 name: self.name(fields, "name"),
-                on: self.value(fields, "on"),
-                payload: self.optional_type(fields, "payload"),
+                on: Box::new(self.value(fields, "on")),
+                payload: self.optional_type(fields, "payload").map(Box::new),
                 binding: self.optional_name(fields, "as"),
-                when: self.optional_value(fields, "when"),
-                max: self.optional_value(fields, "max"),
+                when: self.optional_value(fields, "when").map(Box::new),
+                max: self.optional_value(fields, "max").map(Box::new),
                 body: self.block(fields, "body", Place::Listener),
             },
             "policy" => StatementKind::Policy(self.settings(fields, "settings")),
@@ -114,7 +114,7 @@ impl Reader<'_> {
     }
 
     fn guarded(&mut self, fields: &Fields<'_>) -> Guarded {
-        Guarded { value: self.value(fields, "value"), when: self.optional_value(fields, "when") }
+        Guarded { value: self.value(fields, "value"), when: self.optional_value(fields, "when").map(Box::new) }
     }
 
     fn after(&mut self, fields: &Fields<'_>) -> Option<After> {
@@ -136,23 +136,23 @@ impl Reader<'_> {
             "each" => self.each(fields),
             "repeat" => StepBody::Repeat {
                 state: self.name(fields, "state"),
-                initial: self.value(fields, "initial"),
-                max: self.optional_value(fields, "max"),
+                initial: Box::new(self.value(fields, "initial")),
+                max: self.optional_value(fields, "max").map(Box::new),
                 body: self.block(fields, "body", Place::Repeat),
             },
             "race" => StepBody::Race(self.race_arms(fields)),
             "match" => StepBody::Match { subject: self.value(fields, "subject"), arms: self.match_arms(fields) },
             "input" => StepBody::Input {
                 prompt: self.message(fields, "prompt").unwrap_or_else(|| missing(fields.span)),
-                by: self.optional_value(fields, "by"),
-                expires: self.optional_value(fields, "expires"),
+                by: self.optional_value(fields, "by").map(Box::new),
+                expires: self.optional_value(fields, "expires").map(Box::new),
                 fields: self.input_fields(fields),
             },
             "wait" => StepBody::Wait(WaitFor::Duration(self.value(fields, "duration"))),
             "wait_until" => StepBody::Wait(WaitFor::Until(self.value(fields, "time"))),
             "wait_for" => StepBody::Wait(WaitFor::Condition {
                 on: self.value(fields, "on"),
-                payload: self.optional_type(fields, "payload"),
+                payload: self.optional_type(fields, "payload").map(Box::new),
             }),
             _ => StepBody::Error,
         }
@@ -162,10 +162,10 @@ impl Reader<'_> {
         StepBody::Each {
             element: self.name(fields, "element"),
             index: self.optional_name(fields, "index"),
-            list: self.value(fields, "list"),
-            max: self.optional_value(fields, "max"),
-            parallel: self.optional_value(fields, "parallel"),
-            by: self.optional_value(fields, "by"),
+            list: Box::new(self.value(fields, "list")),
+            max: self.optional_value(fields, "max").map(Box::new),
+            parallel: self.optional_value(fields, "parallel").map(Box::new),
+            by: self.optional_value(fields, "by").map(Box::new),
             settle: self.flag(fields, "settle"),
             body: self.block(fields, "body", Place::Value),
         }
@@ -214,7 +214,7 @@ impl Reader<'_> {
             "do" => ArmBody::Do(self.block(&fields, "body", Place::Value)),
             "fail" => {
                 let class = self.class(&fields);
-                ArmBody::Fail { class, message: self.message(&fields, "message") }
+                ArmBody::Fail { class, message: self.message(&fields, "message").map(Box::new) }
             }
             _ => ArmBody::Expr(self.value(&fields, "value")),
         }
@@ -232,8 +232,8 @@ impl Reader<'_> {
             form.push(InputField {
                 name,
                 ty: self.ty(&fields, "type"),
-                default: self.optional_value(&fields, "default"),
-                options: self.optional_value(&fields, "options"),
+                default: self.optional_value(&fields, "default").map(Box::new),
+                options: self.optional_value(&fields, "options").map(Box::new),
             });
         }
         form
@@ -275,26 +275,26 @@ impl Reader<'_> {
         let fields = self.fields(fields.get("confirm")?, &CONFIRM)?;
         Some(ClauseKind::Confirm {
             text: self.value(&fields, "message"),
-            by: self.optional_value(&fields, "by"),
-            expires: self.optional_value(&fields, "expires"),
+            by: self.optional_value(&fields, "by").map(Box::new),
+            expires: self.optional_value(&fields, "expires").map(Box::new),
         })
     }
 
     fn until(&mut self, fields: &Fields<'_>) -> Option<ClauseKind> {
         let fields = self.fields(fields.get("until")?, &UNTIL)?;
         let condition = self.value(&fields, "condition");
-        Some(ClauseKind::Until { condition, every: self.value(&fields, "every") })
+        Some(ClauseKind::Until { condition, every: Box::new(self.value(&fields, "every")) })
     }
 
     fn verify(&mut self, fields: &Fields<'_>) -> Option<ClauseKind> {
         let fields = self.fields(fields.get("verify")?, &VERIFY)?;
         Some(ClauseKind::Verify {
             call: self.call(&fields, "call"),
-            every: self.optional_value(&fields, "every"),
-            within: self.optional_value(&fields, "within"),
+            every: self.optional_value(&fields, "every").map(Box::new),
+            within: self.optional_value(&fields, "within").map(Box::new),
             binding: self.name(&fields, "as"),
-            check: self.value(&fields, "check"),
-            gives: self.optional_value(&fields, "gives"),
+            check: Box::new(self.value(&fields, "check")),
+            gives: self.optional_value(&fields, "gives").map(Box::new),
         })
     }
 

@@ -10,16 +10,16 @@ use crate::syntax::grammar::quiet::Rule;
 /// What may stand in any order in the head of a statement or behind a clause's first value.
 #[derive(Default)]
 pub(super) struct Attributes {
-    pub when: Option<Expr>,
+    pub when: Option<Box<Expr>>,
     pub after: Option<After>,
-    pub max: Option<Expr>,
-    pub parallel: Option<Expr>,
-    pub by: Option<Expr>,
-    pub expires: Option<Expr>,
-    pub every: Option<Expr>,
-    pub within: Option<Expr>,
-    pub gives: Option<Expr>,
-    pub payload: Option<TypeExpr>,
+    pub max: Option<Box<Expr>>,
+    pub parallel: Option<Box<Expr>>,
+    pub by: Option<Box<Expr>>,
+    pub expires: Option<Box<Expr>>,
+    pub every: Option<Box<Expr>>,
+    pub within: Option<Box<Expr>>,
+    pub gives: Option<Box<Expr>>,
+    pub payload: Option<Box<TypeExpr>>,
     pub binding: Option<Name>,
     pub settle: bool,
 }
@@ -62,7 +62,7 @@ impl Lowering<'_> {
                 let condition = self.next_expression(&mut parts);
                 let mut attributes = Attributes::default();
                 self.attributes(&mut attributes, &mut parts);
-                ClauseKind::Until { condition, every: attributes.every.unwrap_or_else(|| missing(place)) }
+                ClauseKind::Until { condition, every: attributes.every.unwrap_or_else(|| Box::new(missing(place))) }
             }
             Rule::cache_clause => ClauseKind::Cache(self.next_expression(&mut parts)),
             Rule::verify_clause => self.verify(parts),
@@ -86,7 +86,7 @@ impl Lowering<'_> {
             every: attributes.every,
             within: attributes.within,
             binding: attributes.binding.unwrap_or_else(|| name(None)),
-            check,
+            check: Box::new(check),
             gives: attributes.gives,
         }
     }
@@ -117,7 +117,9 @@ impl Lowering<'_> {
                 Rule::within_clause => ("`within`", self.fill(&mut attributes.within, inner)),
                 Rule::gives_attribute => ("`gives`", self.fill(&mut attributes.gives, inner)),
                 Rule::after_clause => ("`after`", attributes.after.replace(after(inner)).is_some()),
-                Rule::payload => ("the type", attributes.payload.replace(self.next_type(&mut inner)).is_some()),
+                Rule::payload => {
+                    ("the type", attributes.payload.replace(Box::new(self.next_type(&mut inner))).is_some())
+                }
                 Rule::binding => {
                     let word = inner.take(Rule::name);
                     let name = self.variable(word);
@@ -131,8 +133,8 @@ impl Lowering<'_> {
         }
     }
 
-    fn fill(&mut self, slot: &mut Option<Expr>, mut parts: Children<'_>) -> bool {
-        slot.replace(self.next_expression(&mut parts)).is_some()
+    fn fill(&mut self, slot: &mut Option<Box<Expr>>, mut parts: Children<'_>) -> bool {
+        slot.replace(Box::new(self.next_expression(&mut parts))).is_some()
     }
 
     /// Reports a part of a head that was written before.

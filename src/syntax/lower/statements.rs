@@ -36,7 +36,7 @@ impl Lowering<'_> {
             Rule::let_statement => {
                 let word = parts.take(Rule::name);
                 let name = self.variable(word);
-                let ty = self.optional_type(&mut parts);
+                let ty = self.optional_type(&mut parts).map(Box::new);
                 StatementKind::Let { name, ty, value: self.next_expression(&mut parts) }
             }
             Rule::reply_statement => StatementKind::Reply(self.guarded(parts)),
@@ -49,11 +49,11 @@ impl Lowering<'_> {
             Rule::set_statement => self.set(parts),
             Rule::ensure_statement => {
                 let condition = self.next_expression(&mut parts);
-                StatementKind::Ensure { condition, message: self.next_expression(&mut parts) }
+                StatementKind::Ensure { condition, message: Box::new(self.next_expression(&mut parts)) }
             }
             Rule::fail_statement => {
                 let class = name(parts.take(Rule::class_name));
-                let message = self.optional_expression(&mut parts);
+                let message = self.optional_expression(&mut parts).map(Box::new);
                 StatementKind::Fail { class, message, when: self.optional_when(&mut parts) }
             }
             Rule::listener_statement | Rule::damaged_listener => self.listener(parts, span),
@@ -82,9 +82,9 @@ impl Lowering<'_> {
         Guarded { value, when: self.optional_when(&mut parts) }
     }
 
-    fn optional_when(&mut self, parts: &mut Children<'_>) -> Option<Expr> {
+    fn optional_when(&mut self, parts: &mut Children<'_>) -> Option<Box<Expr>> {
         let node = parts.take(Rule::when_clause)?;
-        Some(self.next_expression(&mut Children::of(node)))
+        Some(Box::new(self.next_expression(&mut Children::of(node))))
     }
 
     fn if_statement(&mut self, mut parts: Children<'_>, place: Place) -> StatementKind {
@@ -122,7 +122,7 @@ impl Lowering<'_> {
                     let names: Vec<Name> = node.inner().map(|node| super::name(Some(node))).collect();
                     ("`statuses`", statuses.replace(names).is_some())
                 }
-                Rule::type_object => ("the context", context.replace(self.object_type(node)).is_some()),
+                Rule::type_object => ("the context", context.replace(Box::new(self.object_type(node))).is_some()),
                 _ => ("`external`", std::mem::replace(&mut external, true)),
             };
             if twice {
@@ -135,7 +135,7 @@ impl Lowering<'_> {
     fn set(&mut self, mut parts: Children<'_>) -> StatementKind {
         let task = name(parts.take(Rule::name));
         let status = name(parts.take(Rule::name));
-        let context = parts.take(Rule::object).map(|node| self.object(Some(node)));
+        let context = parts.take(Rule::object).map(|node| Box::new(self.object(Some(node))));
         let mut attributes = Attributes::default();
         self.attributes(&mut attributes, &mut parts);
         StatementKind::Set { task, status, context, when: attributes.when, after: attributes.after }
@@ -153,7 +153,7 @@ impl Lowering<'_> {
         self.attributes(&mut attributes, &mut parts);
         StatementKind::Listener {
             name,
-            on,
+            on: Box::new(on),
             payload: attributes.payload,
             binding: attributes.binding,
             when: attributes.when,
@@ -195,12 +195,12 @@ fn declared(text: &str, head: Span) -> Option<StatementKind> {
     let error_type = TypeExpr { span: head, kind: TypeExprKind::Error };
     let name = named(second, first.len());
     match keyword {
-        "let" => name.map(|name| StatementKind::Let { name, ty: Some(error_type), value: missing }),
+        "let" => name.map(|name| StatementKind::Let { name, ty: Some(Box::new(error_type)), value: missing }),
         "task" => name.map(|name| StatementKind::Task {
             name,
             title: Text { text: Arc::from(""), span: head },
             statuses: Vec::new(),
-            context: Some(error_type),
+            context: Some(Box::new(error_type)),
             external: false,
         }),
         _ => {

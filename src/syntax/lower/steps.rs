@@ -69,8 +69,8 @@ impl Lowering<'_> {
         StepBody::Each {
             element,
             index,
-            max: attributes.max.or_else(|| damaged.then(|| missing(list.span))),
-            list,
+            max: attributes.max.or_else(|| damaged.then(|| Box::new(missing(list.span)))),
+            list: Box::new(list),
             parallel: attributes.parallel,
             by: attributes.by,
             settle: attributes.settle,
@@ -87,8 +87,8 @@ impl Lowering<'_> {
         let damaged = matches!(initial.kind, ExprKind::Error);
         StepBody::Repeat {
             state,
-            max: attributes.max.or_else(|| damaged.then(|| missing(initial.span))),
-            initial,
+            max: attributes.max.or_else(|| damaged.then(|| Box::new(missing(initial.span)))),
+            initial: Box::new(initial),
             body: self.next_block(&mut parts, Place::Repeat),
         }
     }
@@ -154,7 +154,7 @@ impl Lowering<'_> {
         if let Some(node) = parts.take(Rule::fail_body) {
             let mut parts = Children::of(node);
             let class = name(parts.take(Rule::class_name));
-            return ArmBody::Fail { class, message: self.optional_expression(&mut parts) };
+            return ArmBody::Fail { class, message: self.optional_expression(&mut parts).map(Box::new) };
         }
         ArmBody::Expr(self.next_expression(parts))
     }
@@ -175,7 +175,7 @@ impl Lowering<'_> {
                 let is_default = node.rule() == Rule::input_default;
                 let value = self.next_expression(&mut Children::of(node));
                 let (word, slot) = if is_default { ("the default", &mut default) } else { ("`in`", &mut options) };
-                if slot.replace(value).is_some() {
+                if slot.replace(Box::new(value)).is_some() {
                     self.written_twice(word, place);
                 }
             }
