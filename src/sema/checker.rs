@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use foldhash::HashSet;
+
 use super::annotation::NamedTypes;
 use super::context::Contexts;
 use super::expr::{Checker, Code, Expectation, ReadKind, atoms, negated_atoms};
@@ -48,9 +50,9 @@ pub(super) struct PlanChecker<'a> {
     pub declared: Option<Type>,
     pub replies: Vec<Type>,
     /// What has been read or waited for, so that what has not can be told.
-    pub read: BTreeSet<Arc<str>>,
+    pub read: HashSet<Arc<str>>,
     /// The part of it whose values were read.
-    pub valued: BTreeSet<Arc<str>>,
+    pub valued: HashSet<Arc<str>>,
     pub made: Made,
     /// Names that were introduced twice.
     pub ambiguous: BTreeSet<Arc<str>>,

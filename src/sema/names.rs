@@ -1,7 +1,9 @@
 //! The names of a plan while it is checked: frames, what is introduced further down, and the facts that hold.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
+
+use foldhash::HashMap;
 
 use super::scope::{Atom, Binding, Lookup, NameKind, Place, Scope};
 use crate::source::Span;
@@ -14,16 +16,18 @@ pub(super) struct Names {
     /// The namespaces of the file.
     namespaces: BTreeSet<Arc<str>>,
     /// Names that are unique in the plan, with their first places.
-    unique: BTreeMap<Arc<str>, Span>,
+    unique: HashMap<Arc<str>, Span>,
     facts: Vec<Atom>,
+    /// The same for all names that are introduced under them.
+    guard: Option<Arc<[Atom]>>,
 }
 
 /// The names of one frame.
 #[derive(Debug, Default)]
 struct Frame {
-    entries: BTreeMap<Arc<str>, Entry>,
+    entries: HashMap<Arc<str>, Entry>,
     /// Names that the rest of this block introduces.
-    later: BTreeMap<Arc<str>, Span>,
+    later: HashMap<Arc<str>, Span>,
     slots: u32,
 }
 
@@ -53,7 +57,7 @@ impl Names {
 
     /// Opens a frame; `later` are the names that its block introduces.
     pub(super) fn open(&mut self, later: impl IntoIterator<Item = (Arc<str>, Span)>) {
-        let mut names = BTreeMap::new();
+        let mut names = HashMap::default();
         for (name, span) in later {
             names.entry(name).or_insert(span);
         }
@@ -75,13 +79,21 @@ impl Names {
     /// Introduces a name in the innermost frame, under the facts that hold now, and tells its slot.
     pub(super) fn introduce(&mut self, new: NewName<'_>) -> u32 {
         let slot = self.slot();
-        let guard = if new.kind == NameKind::Local { Arc::default() } else { self.facts.as_slice().into() };
+        let guard = if new.kind == NameKind::Local { Arc::default() } else { self.guard() };
         let entry = Entry { kind: new.kind, slot, ty: new.ty, guard, span: new.span, branches: new.branches };
         if let Some(frame) = self.frames.last_mut() {
             frame.later.remove(new.name);
             frame.entries.insert(new.name.clone(), entry);
         }
         slot
+    }
+
+    /// The facts that hold now.
+    fn guard(&mut self) -> Arc<[Atom]> {
+        if self.facts.is_empty() {
+            return Arc::default();
+        }
+        self.guard.get_or_insert_with(|| self.facts.as_slice().into()).clone()
     }
 
     /// The type that a name of the innermost frame has from now on.
@@ -111,12 +123,14 @@ impl Names {
     pub(super) fn assume(&mut self, atoms: impl IntoIterator<Item = Atom>) -> usize {
         let before = self.facts.len();
         self.facts.extend(atoms);
+        self.guard = None;
         before
     }
 
     /// Goes back to the first `count` facts.
     pub(super) fn forget(&mut self, count: usize) {
         self.facts.truncate(count);
+        self.guard = None;
     }
 
     pub(super) fn is_namespace(&self, name: &str) -> bool {
@@ -147,7 +161,13 @@ impl Scope for Names {
     }
 
     fn visible(&self) -> Vec<Arc<str>> {
-        self.frames.iter().rev().flat_map(|frame| frame.entries.keys().cloned()).collect()
+        let mut visible = Vec::new();
+        for frame in self.frames.iter().rev() {
+            let first = visible.len();
+            visible.extend(frame.entries.keys().cloned());
+            visible[first..].sort();
+        }
+        visible
     }
 
     fn facts(&self) -> &[Atom] {

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use foldhash::HashSet;
+
 use super::annotation::{NamedTypes, is_optional};
 use super::block::ends;
 use super::checker::{BlockKind, PlanChecker, Shared};
@@ -86,8 +88,8 @@ fn check_plan(item: &ast::Item, plan: &ast::Plan, shared: &Shared<'_>, found: &m
             not_yet: Vec::new(),
             declared,
             replies: Vec::new(),
-            read: BTreeSet::new(),
-            valued: BTreeSet::new(),
+            read: HashSet::default(),
+            valued: HashSet::default(),
             made: Made::default(),
             ambiguous: BTreeSet::new(),
             statement: None,
