@@ -10,6 +10,7 @@ pub mod eval;
 pub mod format;
 pub mod graph;
 pub mod host;
+pub mod journal;
 pub mod lint;
 pub mod mock;
 pub mod project;

@@ -110,6 +110,8 @@ impl Bench {
             defaults: Defaults::default(),
             observer: &mut observer,
             cancel: tokio_util::sync::CancellationToken::new(),
+            log: None,
+            past: None,
         };
         let outcome = self.runtime.block_on(engine::run(&program, &BTreeMap::new(), context));
         let sink = sink.into_inner().map_err(|error| error.to_string())?;

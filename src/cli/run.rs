@@ -13,11 +13,12 @@ use super::workspace::Workspace;
 use super::{Exit, Failure, Terminal};
 use crate::diag::closest;
 use crate::diag::render::{human, visible_line};
-use crate::engine::{self, Context, Defaults, Event, EventKind, Observer, Outcome, Program, StepError};
+use crate::engine::{self, Context, Defaults, Observer, Outcome, Program};
+use crate::journal::{Event, EventKind, StepError};
 use crate::mock::{MockOptions, MockServer};
 use crate::protocol::RunState;
+use crate::protocol::Sent;
 use crate::sema::{Plan, PlanParameter};
-use crate::tools::Sent;
 use crate::types::{ErrorClass, Literal, Transient, Type, decode};
 use crate::value::Value;
 
@@ -72,6 +73,8 @@ async fn execute(
         defaults: Defaults { policy: workspace.policy.clone(), max_steps: arguments.max_steps },
         observer: &mut observer,
         cancel,
+        log: None,
+        past: None,
     };
     let outcome = engine::run(program, inputs, context).await;
     observer.close();
@@ -143,7 +146,7 @@ impl Observer for Listener {
             }
             Self::People(progress) => match &event.kind {
                 EventKind::StepRunning { path, tool, .. } => progress.started(path, tool),
-                EventKind::StepWaiting { path, attempt, wait, error: Some(_) } => {
+                EventKind::StepWaiting { path, attempt, wait, error: Some(_), .. } => {
                     progress.retrying(path, *attempt, *wait);
                 }
                 EventKind::StepSettled { path, state, attempts, duration, .. } => {
@@ -152,6 +155,11 @@ impl Observer for Listener {
                 EventKind::RunStarted { .. }
                 | EventKind::StepQueued { .. }
                 | EventKind::StepWaiting { .. }
+                | EventKind::StepRecovering { .. }
+                | EventKind::TimerFired { .. }
+                | EventKind::RunResumed
+                | EventKind::RunCancelling
+                | EventKind::RunPaused { .. }
                 | EventKind::RunSettled { .. } => {}
             },
         }

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::dispatcher::{Dispatcher, NodeRef};
-use super::failure::StepError;
 use super::frame::{Ending, FrameId, Record};
 use super::settle::End;
+use crate::journal::StepError;
 use crate::protocol::StepState;
 use crate::sema::OnFailure;
 

@@ -7,8 +7,8 @@ use indexmap::IndexMap;
 
 use super::Program;
 use super::dispatcher::{Dispatcher, NodeRef};
-use super::failure::StepError;
 use super::frame::FrameId;
+use crate::journal::StepError;
 use crate::sema::{Call, PlanParameter};
 use crate::tools::Answer;
 use crate::types::{ErrorClass, Signature, Type, Validation, Validator, check_value, decode};

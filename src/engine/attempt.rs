@@ -1,4 +1,4 @@
-//! Calls of tools: slots, attempts, retries and polls.
+//! Calls of tools: attempts, retries and polls.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,13 +7,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::Program;
 use super::dispatcher::{Dispatcher, NodeRef, Timer};
-use super::event::EventKind;
-use super::failure::{StepError, timed_out};
+use super::failure::timed_out;
 use super::frame::FrameId;
 use super::settle::End;
+use crate::journal::{Dispatch, EventKind, PastCall, PastPhase, StepError, Waiting};
+use crate::protocol::Sent;
 use crate::protocol::StepState;
 use crate::sema::{Call, Step, StepKind, Target};
-use crate::tools::{CallError, Outcome, Reply, Request, Sent};
+use crate::tools::{CallError, Outcome, Reply, Request};
 use crate::types::{Budget, Effect, ErrorClass, Signature, Validation};
 use crate::value::Value;
 
@@ -23,10 +24,12 @@ const CLEAN_UP: Duration = Duration::from_secs(2);
 /// A call that has begun and not settled.
 pub(super) struct Leaf {
     /// Tells answers and timers of this phase from those of earlier ones.
-    number: u64,
+    pub number: u64,
     phase: Phase,
-    effect: Effect,
+    pub effect: Effect,
     arguments: Value,
+    /// What every attempt of the execution carries.
+    key: Arc<str>,
     /// Executions end with an answer; attempts of one execution share its key.
     execution: u32,
     /// Of the current series of retries; a poll begins a new one.
@@ -37,15 +40,33 @@ pub(super) struct Leaf {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
+    /// It has a slot, and goes out as soon as the event with this number is on disk.
+    Held(u64),
     InFlight,
     /// Between attempts or polls; holds no slot.
     Waiting,
+    /// An earlier process of the run has got its answer, and it will be given at its place.
+    Answered,
+    /// An earlier process of the run had sent it, and died before an answer came.
+    Lost,
 }
 
 impl Leaf {
     /// Whether an attempt is under way.
     pub(super) fn in_flight(&self) -> bool {
-        self.phase == Phase::InFlight
+        matches!(self.phase, Phase::InFlight | Phase::Answered | Phase::Lost)
+    }
+
+    /// Whether it holds a slot.
+    fn has_slot(&self) -> bool {
+        self.phase != Phase::Waiting
+    }
+
+    /// The process ends: stops an attempt that may be made again.
+    pub(super) fn let_go(&self) {
+        if let Some(cancel) = self.cancel.as_ref().filter(|_| !self.must_be_awaited()) {
+            cancel.cancel();
+        }
     }
 
     /// Whether cancelling it now would leave open if it happened.
@@ -65,6 +86,10 @@ impl Dispatcher<'_> {
     /// A call may run: take a slot, or wait for one.
     pub(super) fn start_call(&mut self, program: &Arc<Program>, at: NodeRef) {
         self.woken.remove(&at);
+        if self.is_let_go() {
+            // The next process begins with it.
+            return;
+        }
         if !self.take_slot(self.frames[at.0].scope) {
             self.frames[at.0].node(at.1).state = StepState::Queued;
             self.queued.insert(at);
@@ -77,6 +102,10 @@ impl Dispatcher<'_> {
             return self.expression_failed(program, at, &error);
         }
         let Some((step, call, signature)) = tool_call(program, self, at) else { return };
+        let path = self.path(program, at);
+        if let Some(past) = self.recording.begun(&path) {
+            return self.begin_again(at, call.effect, path, past);
+        }
         let arguments = match self.arguments(at, call, &signature) {
             Ok(arguments) => arguments,
             Err(error) => {
@@ -92,11 +121,60 @@ impl Dispatcher<'_> {
             phase: Phase::InFlight,
             effect: call.effect,
             arguments,
+            key: self.key(call.effect, &path, 0),
             execution: 0,
             attempt: 0,
             cancel: None,
         };
         self.attempt(program, at, step, &signature, leaf);
+    }
+
+    /// A call that an earlier process of the run has begun: with its arguments and its key, where it was.
+    fn begin_again(&mut self, at: NodeRef, effect: Effect, path: Arc<str>, past: PastCall) {
+        let attempts = self.recording.attempts(&path);
+        self.calls += u64::from(attempts);
+        let record = self.record(at.0, at.1);
+        record.attempts = attempts;
+        if !matches!(&past.arguments, Value::Map(map) if map.is_empty()) {
+            record.details_mut().arguments = Some(past.arguments.clone());
+        }
+        let phase = match past.phase {
+            PastPhase::InFlight | PastPhase::Ended => Phase::Lost,
+            PastPhase::Waiting(_) => Phase::Waiting,
+            PastPhase::Answered => Phase::Answered,
+        };
+        let number = self.number();
+        let leaf = Leaf {
+            number,
+            phase,
+            effect,
+            arguments: past.arguments,
+            key: past.key,
+            execution: past.execution,
+            attempt: past.trial,
+            cancel: None,
+        };
+        self.frames[at.0].node(at.1).state = StepState::Running;
+        self.leaves.insert(at, leaf);
+        match past.phase {
+            PastPhase::Answered => self.recording.expect(path, at),
+            PastPhase::InFlight | PastPhase::Ended => {}
+            PastPhase::Waiting(until) => {
+                self.frames[at.0].node(at.1).state = StepState::Waiting;
+                self.give_slot(self.frames[at.0].scope);
+                let left = u64::try_from(until - self.context.host.now()).unwrap_or(0);
+                let wake = super::clock::after(Duration::from_nanos(left));
+                self.timers.push(std::cmp::Reverse((wake, number, Timer::Again(at, number))));
+            }
+        }
+    }
+
+    fn key(&self, effect: Effect, path: &str, execution: u32) -> Arc<str> {
+        if effect == Effect::Pure {
+            // Nothing remembers a pure call, so nothing needs to tell two of them apart.
+            return Arc::default();
+        }
+        idempotency_key(&self.context.run_id, path, execution).into()
     }
 
     /// Makes the next attempt; the slot is held.
@@ -116,25 +194,95 @@ impl Dispatcher<'_> {
         self.calls += 1;
         leaf.attempt += 1;
         leaf.number = self.number();
-        leaf.phase = Phase::InFlight;
         self.frames[at.0].node(at.1).state = StepState::Running;
         let record = self.record(at.0, at.1);
         record.attempts += 1;
         let attempts = record.attempts;
         let path = self.path(program, at);
         let called = self.called(scope, signature);
-        self.emit(EventKind::StepRunning { path: &path, tool: &called.path, attempt: attempts });
-        let key: Arc<str> = if leaf.effect == Effect::Pure {
-            // Nothing remembers a pure call, so nothing needs to tell two of them apart.
-            Arc::default()
-        } else {
-            idempotency_key(&self.context.run_id, &path, leaf.execution).into()
+        let call = Dispatch {
+            execution: leaf.execution,
+            trial: leaf.attempt,
+            key: &leaf.key,
+            effect: leaf.effect,
+            arguments: &leaf.arguments,
         };
+        let event =
+            self.emit(EventKind::StepRunning { path: &path, tool: &called.path, attempt: attempts, call: Some(call) });
+        // What changes nothing may be asked at once; anything else only when nobody can forget that it was.
+        let needed = if leaf.effect.floats() { 0 } else { event };
+        if self.recording.is_replaying() || needed > self.recording.durable() {
+            leaf.phase = Phase::Held(needed);
+            self.leaves.insert(at, leaf);
+            self.held.push_back(at);
+            return;
+        }
+        self.dispatch(program, at, step, signature, leaf);
+    }
+
+    /// Sends what was held back and may go now.
+    pub(super) fn send_held(&mut self) {
+        if self.recording.is_replaying() || self.is_let_go() {
+            return;
+        }
+        let durable = self.recording.durable();
+        for _ in 0..self.held.len() {
+            let Some(at) = self.held.pop_front() else { return };
+            let Some(leaf) = self.leaves.get(&at) else { continue };
+            match leaf.phase {
+                Phase::Held(needed) if needed > durable => self.held.push_back(at),
+                Phase::Held(_) => {
+                    let Some(leaf) = self.leaves.remove(&at) else { continue };
+                    let program = self.program(at.0);
+                    let Some((step, _, signature)) = tool_call(&program, self, at) else { continue };
+                    self.dispatch(&program, at, step, &signature, leaf);
+                }
+                Phase::InFlight | Phase::Waiting | Phase::Answered | Phase::Lost => {}
+            }
+        }
+    }
+
+    /// Calls that an earlier process had sent and never got an answer to: what may be done twice is sent again, and of
+    /// the rest nobody knows.
+    pub(super) fn take_up_lost(&mut self) {
+        let lost: Vec<NodeRef> =
+            self.leaves.iter().filter(|(_, leaf)| leaf.phase == Phase::Lost).map(|(at, _)| *at).collect();
+        for at in lost {
+            let Some(mut leaf) = self.leaves.remove(&at) else { continue };
+            let program = self.program(at.0);
+            let Some((step, _, signature)) = tool_call(&program, self, at) else { continue };
+            if leaf.effect.repeatable() {
+                // The attempt that was lost is the one that is made again.
+                leaf.attempt = leaf.attempt.saturating_sub(1);
+                self.attempt(&program, at, step, &signature, leaf);
+                continue;
+            }
+            let path = self.path(&program, at);
+            let message = "the process that had sent it ended before an answer came".to_owned();
+            let class = ErrorClass::Transient(crate::types::Transient::Network);
+            let lost = CallError { class, message, sent: Sent::Maybe, retry_after: None };
+            let attempts = self.record(at.0, at.1).attempts;
+            let error = StepError::attempt(lost, leaf.effect, &path, attempts);
+            self.give_slot(self.frames[at.0].scope);
+            self.step_failed(at, Arc::new(error));
+        }
+    }
+
+    fn dispatch(
+        &mut self,
+        program: &Arc<Program>,
+        at: NodeRef,
+        step: &Step,
+        signature: &Arc<Signature>,
+        mut leaf: Leaf,
+    ) {
+        leaf.phase = Phase::InFlight;
+        let called = self.called(self.frames[at.0].scope, signature);
         let cancel = self.spare_token.take().unwrap_or_default();
         let request = Request {
             signature: signature.clone(),
             arguments: leaf.arguments.clone(),
-            idempotency_key: key,
+            idempotency_key: leaf.key.clone(),
             cancel: cancel.clone(),
         };
         let Some(transport) = &called.transport else {
@@ -184,13 +332,18 @@ impl Dispatcher<'_> {
     /// An answer from outside; one of an earlier phase comes too late and is dropped.
     pub(super) fn receive(&mut self, message: Message) {
         let at = message.at;
-        if self.leaves.get(&at).is_none_or(|leaf| leaf.number != message.number || !leaf.in_flight()) {
+        if self.leaves.get(&at).is_none_or(|leaf| leaf.number != message.number || leaf.phase != Phase::InFlight) {
             return;
         }
         let Some(leaf) = self.leaves.remove(&at) else { return };
+        if self.is_let_go() && leaf.effect.repeatable() {
+            // It was stopped, and the next process makes it again.
+            return;
+        }
         let program = self.program(at.0);
         let Some((step, _, signature)) = tool_call(&program, self, at) else { return };
         self.attempt_ended(&program, at, step, &signature, leaf, message.outcome);
+        self.let_go_if_quiet();
     }
 
     fn attempt_ended(
@@ -239,8 +392,8 @@ impl Dispatcher<'_> {
                     Err(error) => return self.expression_failed(program, at, &error),
                 };
                 // Each poll is an execution of its own.
-                let leaf = Leaf { execution: leaf.execution + 1, attempt: 0, ..leaf };
-                self.wait(at, leaf, wait.max(Duration::from_millis(1)), None);
+                let leaf = Leaf { attempt: 0, ..self.next_execution(program, at, leaf) };
+                self.wait(at, leaf, Waiting::Poll, wait.max(Duration::from_millis(1)), None);
             }
             Err(error) => self.expression_failed(program, at, &error),
         }
@@ -266,12 +419,18 @@ impl Dispatcher<'_> {
         }
         let wait = super::failure::wait(&backoff, &self.context.run_id, &error.step, leaf.attempt, error.retry_after);
         // An answered failure ends the execution; one that never arrived, or may have, keeps its key.
-        let execution = leaf.execution + u32::from(error.sent == Sent::Answered);
-        self.wait(at, Leaf { execution, ..leaf }, wait, Some(&error));
+        let program = self.program(at.0);
+        let leaf = if error.sent == Sent::Answered { self.next_execution(&program, at, leaf) } else { leaf };
+        self.wait(at, leaf, Waiting::Retry, wait, Some(&error));
+    }
+
+    fn next_execution(&self, program: &Program, at: NodeRef, leaf: Leaf) -> Leaf {
+        let execution = leaf.execution + 1;
+        Leaf { key: self.key(leaf.effect, &self.path(program, at), execution), execution, ..leaf }
     }
 
     /// Waits for the next attempt or poll.
-    fn wait(&mut self, at: NodeRef, mut leaf: Leaf, wait: Duration, error: Option<&StepError>) {
+    fn wait(&mut self, at: NodeRef, mut leaf: Leaf, what: Waiting, wait: Duration, error: Option<&StepError>) {
         leaf.number = self.number();
         leaf.phase = Phase::Waiting;
         leaf.cancel = None;
@@ -279,7 +438,7 @@ impl Dispatcher<'_> {
         let program = self.program(at.0);
         let path = self.path(&program, at);
         let attempt = self.record(at.0, at.1).attempts;
-        self.emit(EventKind::StepWaiting { path: &path, attempt, wait, error });
+        self.emit(EventKind::StepWaiting { path: &path, attempt, what, wait, error });
         self.after(wait, Timer::Again(at, leaf.number));
         self.leaves.insert(at, leaf);
     }
@@ -304,14 +463,20 @@ impl Dispatcher<'_> {
     /// Stops a call without settling its step.
     pub(super) fn drop_leaf(&mut self, at: NodeRef) {
         self.leave_queue(at);
-        if let Some(leaf) = self.leaves.remove(&at) {
-            if let Some(cancel) = &leaf.cancel {
-                cancel.cancel();
-            }
-            if leaf.in_flight() {
-                self.give_slot(self.frames[at.0].scope);
-            }
+        if let Some(leaf) = self.leave_flight(at)
+            && let Some(cancel) = &leaf.cancel
+        {
+            cancel.cancel();
         }
+    }
+
+    /// Takes a call out of those that have begun, and gives its slot back.
+    pub(super) fn leave_flight(&mut self, at: NodeRef) -> Option<Leaf> {
+        let leaf = self.leaves.remove(&at)?;
+        if leaf.has_slot() {
+            self.give_slot(self.frames[at.0].scope);
+        }
+        Some(leaf)
     }
 
     fn budget_is_spent(&mut self, scope: usize) -> bool {
@@ -330,65 +495,6 @@ impl Dispatcher<'_> {
             // A pure call bounds itself, as `sys.sleep` does; only a lost answer needs a bound from outside.
             _ if step.effect == Effect::Pure => super::clock::FARTHEST,
             _ => self.scopes[self.frames[frame].scope].policy.timeout,
-        }
-    }
-
-    /// Takes a slot of a plan instance and of those that called it; false where one of them has none left.
-    fn take_slot(&mut self, scope: usize) -> bool {
-        if !self.has_slot(scope) {
-            return false;
-        }
-        let mut inner = Some(scope);
-        while let Some(scope) = inner {
-            self.scopes[scope].in_use += 1;
-            inner = self.scopes[scope].outer;
-        }
-        true
-    }
-
-    fn has_slot(&self, scope: usize) -> bool {
-        let mut inner = Some(scope);
-        while let Some(scope) = inner {
-            let scope = &self.scopes[scope];
-            if scope.in_use >= scope.policy.concurrency {
-                return false;
-            }
-            inner = scope.outer;
-        }
-        true
-    }
-
-    /// Gives a slot back and lets the first call that can use it try again.
-    fn give_slot(&mut self, scope: usize) {
-        let mut inner = Some(scope);
-        while let Some(scope) = inner {
-            self.scopes[scope].in_use = self.scopes[scope].in_use.saturating_sub(1);
-            inner = self.scopes[scope].outer;
-        }
-        self.wake_next();
-    }
-
-    /// A call waits for no slot any more. One that had been woken for a slot and will not take it passes it on.
-    pub(super) fn leave_queue(&mut self, at: NodeRef) {
-        self.queued.remove(&at);
-        if self.woken.remove(&at) {
-            self.wake_next();
-        }
-    }
-
-    fn wake_next(&mut self) {
-        // One whose own plan has no slot left would take this one's place and leave the slot unused.
-        let next = self.queued.iter().copied().find(|at| self.has_slot(self.frames[at.0].scope));
-        let Some(at) = next else { return };
-        self.queued.remove(&at);
-        self.woken.insert(at);
-        if let Some(leaf) = self.leaves.get(&at) {
-            // Between two attempts: it goes on where it was.
-            let number = leaf.number;
-            self.timers.push(std::cmp::Reverse((super::clock::now(), number, Timer::Again(at, number))));
-        } else {
-            self.frames[at.0].node(at.1).state = StepState::Pending;
-            self.ready.push(std::cmp::Reverse(at));
         }
     }
 }

@@ -8,10 +8,10 @@ use indexmap::IndexMap;
 
 use super::Program;
 use super::dispatcher::{Dispatcher, NodeRef};
-use super::failure::StepError;
 use super::frame::{Ending, FrameId, Owner, Role};
 use super::settle::End;
 use crate::eval::EvalError;
+use crate::journal::StepError;
 use crate::sema::{BlockId, Call, Each, Repeat, StepKind};
 use crate::value::{Key, Value};
 

@@ -1,7 +1,7 @@
 //! The dispatcher: it alone owns the state of a run. Everything else answers by message.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,14 +13,14 @@ use super::arguments::Contracts;
 use super::attempt::{Leaf, Message};
 use super::clock;
 use super::compound::Compound;
-use super::event::{Event, EventKind};
-use super::failure::StepError;
-use super::frame::{Ending, Frame, FrameId, Microseconds, View};
-use super::outcome::Outcome;
+use super::frame::{Ending, Frame, FrameId, View};
+use super::outcome::{Interruption, Outcome};
 use super::policy::Effective;
+use super::recording::Recording;
 use super::{Context, Program};
 use crate::eval::{self, EvalError};
 use crate::graph::BlockGraph;
+use crate::journal::{Bound, EventKind, StepError};
 use crate::protocol::{RunState, StepState};
 use crate::sema::expr::Code;
 use crate::sema::{Block, BlockId, Node};
@@ -54,6 +54,11 @@ pub(super) struct Dispatcher<'a> {
     pub leaves: BTreeMap<NodeRef, Leaf>,
     /// Steps that hold others and have begun.
     pub compounds: BTreeMap<NodeRef, Compound>,
+    /// Calls that are ready to go out and wait until that is on disk, in the order in which they became ready.
+    pub held: VecDeque<NodeRef>,
+    /// Steps whose time is bounded, by their paths.
+    pub within: BTreeMap<NodeRef, Arc<str>>,
+    pub recording: Recording,
     pub timers: BinaryHeap<Reverse<(Instant, u64, Timer)>>,
     pub contracts: Contracts,
     /// What calls without arguments share.
@@ -65,10 +70,11 @@ pub(super) struct Dispatcher<'a> {
     pub calls: u64,
     pub steps_created: u64,
     numbers: u64,
-    events: u64,
-    begun: Instant,
+    pub begun: Instant,
     begun_at: i128,
     pub stopped: bool,
+    /// Why the process ends before the run does.
+    interruption: Option<Interruption>,
     finished: bool,
 }
 
@@ -101,16 +107,19 @@ pub(super) enum Timer {
     /// The wait before the next attempt or poll is over.
     Again(NodeRef, u64),
     /// `within` is over.
-    Within(NodeRef, u64),
+    Within(NodeRef),
     /// The deadline of a plan.
     Deadline,
 }
 
 impl<'a> Dispatcher<'a> {
-    pub(super) fn new(context: Context<'a>) -> Self {
+    pub(super) fn new(mut context: Context<'a>) -> Self {
         // As many messages as attempts in flight can be under way, and `concurrency` bounds those.
         let (sender, inbox) = mpsc::unbounded_channel();
-        let begun_at = context.host.now();
+        let now = context.host.now();
+        let past = context.past.take();
+        let begun_at = past.as_ref().map_or(now, |past| past.begun_at);
+        let recording = Recording::new(context.log.take(), past, now);
         Self {
             context,
             scopes: Vec::new(),
@@ -121,6 +130,9 @@ impl<'a> Dispatcher<'a> {
             woken: BTreeSet::new(),
             leaves: BTreeMap::new(),
             compounds: BTreeMap::new(),
+            held: VecDeque::new(),
+            within: BTreeMap::new(),
+            recording,
             timers: BinaryHeap::new(),
             contracts: Contracts::default(),
             no_arguments: Value::Map(Arc::default()),
@@ -130,17 +142,16 @@ impl<'a> Dispatcher<'a> {
             calls: 0,
             steps_created: 0,
             numbers: 0,
-            events: 0,
             begun: clock::now(),
             begun_at,
             stopped: false,
+            interruption: None,
             finished: false,
         }
     }
 
     pub(super) async fn run(mut self, program: &Arc<Program>, inputs: &BTreeMap<Arc<str>, Value>) -> Outcome {
         self.begin(program, inputs);
-        let cancel = self.context.cancel.clone();
         while !self.finished {
             self.work();
             if self.finished {
@@ -151,25 +162,49 @@ impl<'a> Dispatcher<'a> {
                 tokio::task::yield_now().await;
                 continue;
             }
-            let wake = self.timers.peek().map(|Reverse((at, ..))| *at);
-            if wake.is_none() && self.leaves.is_empty() {
-                self.stuck();
+            if self.catch_up() {
                 continue;
             }
-            self.context.observer.idle();
-            tokio::select! {
-                biased;
-                () = cancel.cancelled(), if !self.stopped => self.stop(),
-                message = self.inbox.recv() => {
-                    if let Some(message) = message {
-                        self.receive(message);
-                    }
-                    self.listen_without_waiting();
-                }
-                () = clock::sleep_until(wake), if wake.is_some() => self.fire(),
+            self.recording.flush();
+            self.send_held();
+            if self.ready.is_empty() && self.ended.is_empty() && !self.finished {
+                self.sleep().await;
             }
         }
-        self.conclude()
+        self.conclude().await
+    }
+
+    /// Goes on with what an earlier process of the run has lived through; false where there is nothing of it left.
+    fn catch_up(&mut self) -> bool {
+        if !self.recording.is_replaying() {
+            return false;
+        }
+        if !self.replay() {
+            self.take_up_lost();
+        }
+        true
+    }
+
+    /// Nothing can be done: waits until something happens outside.
+    async fn sleep(&mut self) {
+        let wake = self.timers.peek().map(|Reverse((at, ..))| *at).filter(|_| !self.is_let_go());
+        if wake.is_none() && self.leaves.is_empty() {
+            return self.stuck();
+        }
+        self.context.observer.idle();
+        let cancel = self.context.cancel.clone();
+        tokio::select! {
+            biased;
+            () = cancel.cancelled(), if !self.stopped => self.interrupt(),
+            message = self.inbox.recv() => {
+                if let Some(message) = message {
+                    self.receive(message);
+                }
+                self.listen_without_waiting();
+            }
+            () = self.recording.changed() => self.look_at_journal(),
+            () = clock::sleep_until(wake), if wake.is_some() => self.fire(),
+        }
     }
 
     /// Takes what is there: answers, due timers, the stop.
@@ -177,9 +212,11 @@ impl<'a> Dispatcher<'a> {
         while let Ok(message) = self.inbox.try_recv() {
             self.receive(message);
         }
-        self.fire();
+        if !self.recording.is_replaying() {
+            self.fire();
+        }
         if self.context.cancel.is_cancelled() && !self.stopped {
-            self.stop();
+            self.interrupt();
         }
     }
 
@@ -187,9 +224,13 @@ impl<'a> Dispatcher<'a> {
         let refused = self.open_scope(program, None).err();
         let steps = program.plan.body().nodes.iter().filter(|node| node.step().is_some()).count();
         let run = self.context.run_id.clone();
+        if self.recording.is_replaying() {
+            self.emit(EventKind::RunResumed);
+        }
         self.emit(EventKind::RunStarted { run: &run, plan: &program.plan.name, steps });
+        self.summarize(RunState::Running, None, None);
         if let Some(deadline) = self.scopes[0].policy.deadline {
-            self.after(deadline, Timer::Deadline);
+            self.after(deadline.saturating_sub(self.recording.driven()), Timer::Deadline);
         }
         let root = self.open_frame(0, BlockId(0), None, None, "".into());
         let missing = refused.or_else(|| self.bind_inputs(root, inputs));
@@ -254,6 +295,9 @@ impl<'a> Dispatcher<'a> {
 
     /// Calls due timers.
     fn fire(&mut self) {
+        if self.is_let_go() {
+            return;
+        }
         let now = clock::now();
         while let Some(Reverse((at, ..))) = self.timers.peek() {
             if *at > now {
@@ -262,18 +306,22 @@ impl<'a> Dispatcher<'a> {
             let Some(Reverse((_, _, timer))) = self.timers.pop() else { return };
             match timer {
                 Timer::Again(node, number) => self.again(node, number),
-                Timer::Within(node, number) => self.within_is_over(node, number),
-                Timer::Deadline => {
-                    let class = ErrorClass::Budget(Budget::Time);
-                    self.fatal(class, "the deadline of the plan has passed");
-                }
+                Timer::Within(node) => self.within_is_over(node),
+                Timer::Deadline => self.deadline_is_over(),
             }
         }
     }
 
+    pub(super) fn deadline_is_over(&mut self) {
+        self.emit(EventKind::TimerFired { path: "", timer: Bound::Deadline });
+        self.fatal(ErrorClass::Budget(Budget::Time), "the deadline of the plan has passed");
+    }
+
     pub(super) fn after(&mut self, wait: Duration, timer: Timer) {
         let number = self.number();
-        self.timers.push(Reverse((clock::after(wait), number, timer)));
+        // What began before this process did has waited already.
+        let waited = Duration::from_micros(self.real_elapsed().saturating_sub(self.elapsed()));
+        self.timers.push(Reverse((clock::after(wait.saturating_sub(waited)), number, timer)));
     }
 
     /// A number that no other phase of a step has.
@@ -282,21 +330,66 @@ impl<'a> Dispatcher<'a> {
         self.numbers
     }
 
-    pub(super) fn emit(&mut self, kind: EventKind<'_>) {
-        self.events += 1;
-        let event = Event { number: self.events, at: self.context.host.now(), kind };
-        self.context.observer.observe(&event);
-    }
-
     /// Ends the run for a reason that no step may recover from.
     pub(super) fn fatal(&mut self, class: ErrorClass, message: &str) {
         let error = StepError::new(class, message, &"".into());
         self.end_frame(0, &Ending::Failed(Arc::new(error)));
     }
 
-    fn stop(&mut self) {
+    /// Somebody wants the process to end. What is written down goes on later; anything else ends here.
+    fn interrupt(&mut self) {
+        if self.recording.is_durable() {
+            return self.let_go(Interruption::Asked);
+        }
+        self.stop();
+    }
+
+    /// The run ends because somebody asked for that.
+    pub(super) fn stop(&mut self) {
+        if self.stopped {
+            return;
+        }
         self.stopped = true;
+        self.emit(EventKind::RunCancelling);
         self.end_frame(0, &Ending::Cancelled);
+    }
+
+    /// The process ends before the run does: nothing new goes out, and what is in flight is lost or awaited.
+    fn let_go(&mut self, why: Interruption) {
+        self.stopped = true;
+        self.interruption = Some(why);
+        while let Some(at) = self.held.pop_front() {
+            if !self.leaves.contains_key(&at) {
+                continue;
+            }
+            let path = self.own_path(at);
+            self.emit(EventKind::StepQueued { path: &path });
+        }
+        for leaf in self.leaves.values() {
+            leaf.let_go();
+        }
+        self.let_go_if_quiet();
+    }
+
+    /// Whether the process ends before the run does: nothing new goes out.
+    pub(super) fn is_let_go(&self) -> bool {
+        self.interruption.is_some()
+    }
+
+    /// Lets go of the run as soon as no effect is in flight any more.
+    pub(super) fn let_go_if_quiet(&mut self) {
+        if self.is_let_go() && !self.leaves.values().any(Leaf::must_be_awaited) {
+            self.finished = true;
+        }
+    }
+
+    /// The journal has more on disk, cannot be written any more, or has been told something.
+    fn look_at_journal(&mut self) {
+        if let Some(broken) = self.recording.broken()
+            && self.interruption.is_none()
+        {
+            self.let_go(Interruption::Journal(broken));
+        }
     }
 
     /// Nothing runs, nothing waits, and something has not settled: a fault of the engine, told instead of hung.
@@ -311,14 +404,22 @@ impl<'a> Dispatcher<'a> {
         self.finished = true;
     }
 
-    fn conclude(mut self) -> Outcome {
+    async fn conclude(mut self) -> Outcome {
         let mut outcome = self.outcome_of_root();
-        let kind = EventKind::RunSettled {
-            state: outcome.state,
-            reply: outcome.reply.as_ref(),
-            error: outcome.error.as_deref(),
-        };
-        self.emit(kind);
+        if self.interruption.is_some() {
+            outcome.state = RunState::Paused;
+            self.emit(EventKind::RunPaused { wake: None });
+        } else {
+            let (reply, error) = (outcome.reply.as_ref(), outcome.error.as_deref());
+            self.emit(EventKind::RunSettled { state: outcome.state, reply, error });
+        }
+        let class = outcome.error.as_ref().map(|error| error.class.to_string());
+        self.summarize(outcome.state, None, class);
+        self.recording.flush();
+        if let Some(broken) = self.recording.all_durable().await {
+            self.interruption = Some(Interruption::Journal(broken));
+        }
+        outcome.interruption = self.interruption.take();
         outcome.duration = Duration::from_micros(self.elapsed());
         outcome.with_trace(self.frames, self.scopes, self.begun_at)
     }
@@ -341,11 +442,6 @@ impl<'a> Dispatcher<'a> {
         (outcome.reply, outcome.error) = (reply, error);
         outcome.usage.calls = self.calls;
         outcome
-    }
-
-    /// Time since the run began.
-    pub(super) fn elapsed(&self) -> Microseconds {
-        u64::try_from(self.begun.elapsed().as_micros()).unwrap_or(u64::MAX)
     }
 
     // Narrow views of the plan behind a frame.

@@ -3,45 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use indexmap::IndexMap;
-
 use crate::eval::EvalError;
+use crate::journal::StepError;
+use crate::protocol::Sent;
 use crate::sema::{Backoff, Jitter};
-use crate::tools::{CallError, Sent};
+use crate::tools::CallError;
 use crate::types::{Effect, ErrorClass, Transient, Validation};
-use crate::value::{Key, Value};
-
-/// Why a step has no value of its own.
-#[derive(Clone, Debug)]
-pub struct StepError {
-    pub class: ErrorClass,
-    /// One sentence for people.
-    pub message: Arc<str>,
-    /// The path of the step that failed.
-    pub step: Arc<str>,
-    /// The number of the last attempt, from 1; 0 where none was made.
-    pub attempt: u32,
-    /// How long the other side asked us to wait.
-    pub retry_after: Option<Duration>,
-    /// Whether the world has seen the last attempt.
-    pub sent: Sent,
-    pub cause: Option<Arc<StepError>>,
-}
 
 impl StepError {
-    /// A failure before anything was sent.
-    pub(super) fn new(class: ErrorClass, message: impl Into<Arc<str>>, step: &Arc<str>) -> Self {
-        Self {
-            class,
-            message: message.into(),
-            step: step.clone(),
-            attempt: 0,
-            retry_after: None,
-            sent: Sent::No,
-            cause: None,
-        }
-    }
-
     /// An expression without a value.
     pub(super) fn expression(error: &EvalError, step: &Arc<str>) -> Self {
         Self::new(ErrorClass::Validation(Validation::Expression), error.message.clone(), step)
@@ -83,39 +52,6 @@ impl StepError {
     pub(super) fn is_value(&self) -> bool {
         !matches!(self.class, ErrorClass::Budget(_) | ErrorClass::Cancelled)
     }
-
-    /// Whether the same call may succeed when it is simply made again.
-    #[must_use]
-    pub fn retryable(&self) -> bool {
-        matches!(self.class, ErrorClass::Transient(_))
-    }
-
-    /// The error as plans and clients see it: `class, message, step, attempt, retryable, retry_after, cause`.
-    #[must_use]
-    pub fn to_value(&self) -> Value {
-        let mut chain = vec![self];
-        while let Some(cause) = chain.last().and_then(|error| error.cause.as_deref()) {
-            chain.push(cause);
-        }
-        let mut cause = Value::Null;
-        for error in chain.into_iter().rev() {
-            let retry_after = error
-                .retry_after
-                .map_or(Value::Null, |wait| Value::Duration(i128::try_from(wait.as_nanos()).unwrap_or(i128::MAX)));
-            let fields = [
-                ("class", Value::String(error.class.to_string().into())),
-                ("message", Value::String(error.message.clone())),
-                ("step", Value::String(error.step.clone())),
-                ("attempt", Value::Int(i64::from(error.attempt))),
-                ("retryable", Value::Bool(error.retryable())),
-                ("retry_after", retry_after),
-                ("cause", cause),
-            ];
-            let map: IndexMap<Key, Value> = fields.into_iter().map(|(name, value)| (Key::from(name), value)).collect();
-            cause = Value::Map(Arc::new(map));
-        }
-        cause
-    }
 }
 
 /// The wait after attempt n: `full` draws from zero to the base, seeded, so that a replay waits the same.
@@ -150,7 +86,7 @@ fn fraction(run: &str, step: &str, attempt: u32) -> f64 {
 pub(super) fn timed_out(limit: Duration) -> CallError {
     CallError {
         class: ErrorClass::Transient(Transient::Timeout),
-        message: format!("no answer within {}", super::event::short_duration(limit)),
+        message: format!("no answer within {}", super::observer::short_duration(limit)),
         sent: Sent::Maybe,
         retry_after: None,
     }

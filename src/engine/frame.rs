@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::failure::StepError;
 use crate::eval::{Environment, EvalError};
 use crate::graph::BlockGraph;
+use crate::journal::StepError;
 use crate::protocol::StepState;
 use crate::sema::{BlockId, Place};
 use crate::value::Value;

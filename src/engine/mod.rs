@@ -6,13 +6,14 @@ mod attempt;
 mod clock;
 mod compound;
 mod dispatcher;
-mod event;
 mod failure;
 mod frame;
-mod line;
+mod observer;
 mod outcome;
 mod policy;
+mod recording;
 mod settle;
+mod slots;
 mod step;
 
 use std::collections::BTreeMap;
@@ -21,13 +22,13 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-pub use event::{Event, EventKind, Observer, Silence, short_duration};
-pub use failure::StepError;
-pub use outcome::{Outcome, StepReport, Usage};
+pub use observer::{Observer, Silence, short_duration};
+pub use outcome::{Interruption, Outcome, StepReport, Usage};
 pub use policy::Defaults;
 
 use crate::graph::{self, Graph};
 use crate::host::Host;
+use crate::journal::{Log, Past};
 use crate::sema::Plan;
 use crate::tools::{Catalog, Permissions};
 use crate::value::Value;
@@ -68,8 +69,12 @@ pub struct Context<'a> {
     pub run_id: String,
     pub defaults: Defaults,
     pub observer: &'a mut dyn Observer,
-    /// Fires when somebody stops the run.
+    /// Fires when somebody stops the process: a run with a journal can go on later, any other ends.
     pub cancel: CancellationToken,
+    /// Where its events go; without one the run ends with its process.
+    pub log: Option<Box<dyn Log>>,
+    /// What earlier processes of the run have written there.
+    pub past: Option<Past>,
 }
 
 /// Runs a plan to its end. The inputs have been checked against its parameters.

@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::dispatcher::Scope;
-use super::failure::StepError;
 use super::frame::{Frame, FrameId};
+use crate::journal::StepError;
 use crate::protocol::{RunState, StepState};
 use crate::sema::{Node, Plan, Step, StepKind, Target};
 use crate::value::Value;
@@ -21,7 +21,18 @@ pub struct Outcome {
     pub error: Option<Arc<StepError>>,
     pub usage: Usage,
     pub duration: Duration,
+    /// Why the process let go of the run before its end.
+    pub interruption: Option<Interruption>,
     trace: Trace,
+}
+
+/// Why a process lets go of a run that has not ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Interruption {
+    /// Somebody asked for it.
+    Asked,
+    /// The journal cannot be written.
+    Journal(String),
 }
 
 /// What a run has used.
@@ -97,6 +108,7 @@ impl Outcome {
             error: None,
             usage: Usage::default(),
             duration: Duration::ZERO,
+            interruption: None,
             trace: Trace::default(),
         }
     }
@@ -181,7 +193,7 @@ impl Trace {
     }
 
     fn instant(&self, since_start: u64) -> String {
-        let at = super::line::instant(self.begun_at + i128::from(since_start) * 1000);
+        let at = crate::journal::instant(self.begun_at + i128::from(since_start) * 1000);
         String::from_utf8_lossy(&at).into_owned()
     }
 }

@@ -6,13 +6,12 @@ use std::time::Duration;
 
 use super::Program;
 use super::dispatcher::{Dispatcher, NodeRef};
-use super::event::EventKind;
-use super::failure::StepError;
 use super::frame::{Flags, Frame, FrameId, Owner, Role};
 use crate::eval::EvalError;
 use crate::graph::{Edge, Vertex};
+use crate::journal::{EventKind, StepError};
 use crate::protocol::StepState;
-use crate::sema::{BlockId, NodeKind};
+use crate::sema::{BlockId, Call, NodeKind, StepKind, Target};
 use crate::value::Value;
 
 /// The end of a node.
@@ -108,6 +107,10 @@ impl Dispatcher<'_> {
         self.frames[frame].unsettled -= 1;
         let slot = self.node(program, at).slot;
         let mut failure = None;
+        let output = match &end {
+            End::Completed(value) if self.is_call(program, at) => Some(value.clone()),
+            _ => None,
+        };
         match end {
             End::Completed(value) => {
                 if let Some(place) = slot.and_then(|slot| self.frames[frame].slots.get_mut(slot as usize)) {
@@ -139,8 +142,15 @@ impl Dispatcher<'_> {
             duration: Duration::from_micros(duration),
             recovered,
             reason,
+            output: output.as_ref(),
             error: failure.as_deref(),
         });
+    }
+
+    /// Whether the value of a node comes from outside.
+    fn is_call(&self, program: &Program, at: NodeRef) -> bool {
+        let step = self.node(program, at).step();
+        step.is_some_and(|step| matches!(&step.kind, StepKind::Call(Call { target: Target::Tool(_), .. })))
     }
 
     /// One of the edges that a node waits for is there.

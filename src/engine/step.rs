@@ -5,10 +5,10 @@ use std::sync::Arc;
 use super::Program;
 use super::compound::Compound;
 use super::dispatcher::{Dispatcher, NodeRef, Timer};
-use super::failure::StepError;
 use super::frame::{Flags, FrameId, Owner, Role};
 use super::settle::End;
 use crate::eval::EvalError;
+use crate::journal::{Bound, EventKind, StepError};
 use crate::protocol::StepState;
 use crate::sema::{BlockId, Call, Failing, NodeKind, Step, StepKind, Target};
 use crate::types::{Budget, ErrorClass, Transient, Validation, check_value, without_absent};
@@ -166,20 +166,20 @@ impl Dispatcher<'_> {
 
     /// Notes the start of a step, and sets the timer of its `within`.
     pub(super) fn mark_started(&mut self, program: &Program, at: NodeRef) -> Result<(), EvalError> {
-        let now = self.elapsed();
         self.frames[at.0].node(at.1).state = StepState::Running;
-        let record = self.record(at.0, at.1);
-        if record.started.is_some() {
+        if self.record(at.0, at.1).started.is_some() {
             return Ok(());
         }
-        record.started = Some(now);
+        let now = self.elapsed();
+        self.record(at.0, at.1).started = Some(now);
         let Some(step) = self.node(program, at).step() else { return Ok(()) };
         if let Some(within) = step.within()
             && let Value::Duration(nanos) = self.evaluate(at.0, within)?
         {
-            let number = self.number();
             let wait = std::time::Duration::from_nanos(u64::try_from(nanos).unwrap_or(0));
-            self.after(wait, Timer::Within(at, number));
+            let path = self.path(program, at);
+            self.within.insert(at, path);
+            self.after(wait, Timer::Within(at));
         }
         let tool = match &step.kind {
             StepKind::Call(Call { target: Target::Tool(_), .. }) => return Ok(()),
@@ -197,18 +197,19 @@ impl Dispatcher<'_> {
         };
         self.compounds.insert(at, Compound::Body);
         let path = self.path(program, at);
-        self.emit(super::event::EventKind::StepRunning { path: &path, tool: &tool, attempt: 1 });
+        self.emit(EventKind::StepRunning { path: &path, tool: &tool, attempt: 1, call: None });
         Ok(())
     }
 
     /// `within` has passed: the step fails, whatever it was doing.
-    pub(super) fn within_is_over(&mut self, at: NodeRef, _number: u64) {
+    pub(super) fn within_is_over(&mut self, at: NodeRef) {
         if !matches!(self.state_of(at), StepState::Running | StepState::Waiting) {
             return;
         }
         let program = self.program(at.0);
         let Some(step) = self.node(&program, at).step() else { return };
         let path = self.path(&program, at);
+        self.emit(EventKind::TimerFired { path: &path, timer: Bound::Within });
         let polls = step.until().is_some();
         let class =
             if polls { ErrorClass::Validation(Validation::Until) } else { ErrorClass::Transient(Transient::Timeout) };
@@ -219,7 +220,7 @@ impl Dispatcher<'_> {
             error.class = ErrorClass::UnknownOutcome;
             error.message = "whether this happened is not known: the time of `within` is over".into();
             error.cause = Some(cause);
-            error.sent = crate::tools::Sent::Maybe;
+            error.sent = crate::protocol::Sent::Maybe;
         }
         self.drop_leaf(at);
         let inner = self.live_frames(at);
@@ -265,6 +266,8 @@ impl Dispatcher<'_> {
         self.drop_leaf(at);
         self.frames[at.0].node(at.1).state = StepState::Running;
         self.compounds.insert(at, Compound::Body);
+        let path = self.path(&program, at);
+        self.emit(EventKind::StepRecovering { path: &path, error: &error });
         self.record(at.0, at.1).details_mut().error = Some(error.clone());
         let frame = self.make_body(&program, at, arm.body, Role::Recover, |path| path);
         if let Some(slot) = self.frames[frame].slots.first_mut() {

@@ -86,6 +86,22 @@ pub enum RunState {
 }
 
 impl RunState {
+    /// Every state.
+    pub const ALL: [Self; 6] =
+        [Self::Running, Self::Paused, Self::Stalled, Self::Completed, Self::Failed, Self::Cancelled];
+
+    /// The state with this word.
+    #[must_use]
+    pub fn find(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.name() == name)
+    }
+
+    /// Whether the run has ended for good.
+    #[must_use]
+    pub const fn is_ended(self) -> bool {
+        matches!(self, Self::Stalled | Self::Completed | Self::Failed | Self::Cancelled)
+    }
+
     /// The word for it.
     #[must_use]
     pub const fn name(self) -> &'static str {

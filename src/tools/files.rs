@@ -4,8 +4,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{Answer, CallError, Outcome, Permissions, Reply, Request, Sent, Transport};
+use super::{Answer, CallError, Outcome, Permissions, Reply, Request, Transport};
 use crate::host::Host;
+use crate::protocol::Sent;
 use crate::types::{Effect, ErrorClass, Field, Parameter, Rest, Signature, Type, Validation};
 use crate::value::Value;
 

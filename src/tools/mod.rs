@@ -14,4 +14,4 @@ pub use catalog::{BUILT_IN, Catalog, Namespace, Tool};
 pub use effect::{Given, effect_of};
 pub use files::reached_file;
 pub use permissions::{Grant, PermissionError, Permissions};
-pub use transport::{Answer, CallError, Outcome, Reply, Request, Sent, Transport};
+pub use transport::{Answer, CallError, Outcome, Reply, Request, Transport};

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use globset::{GlobBuilder, GlobMatcher};
 use reqwest::Url;
 
-use super::{CallError, Sent};
+use super::CallError;
 use crate::host::Host;
+use crate::protocol::Sent;
 use crate::types::{Denied, ErrorClass};
 
 /// What an `allow` lists, as written.

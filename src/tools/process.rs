@@ -8,8 +8,9 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
 
-use super::{Answer, CallError, Outcome, Permissions, Reply, Request, Sent, Transport};
+use super::{Answer, CallError, Outcome, Permissions, Reply, Request, Transport};
 use crate::host::Host;
+use crate::protocol::Sent;
 use crate::types::{Effect, ErrorClass, Field, Parameter, Rest, Signature, Transient, Type, Validation};
 use crate::value::Value;
 

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Answer, CallError, Outcome, Reply, Request, Sent, Transport};
+use super::{Answer, CallError, Outcome, Reply, Request, Transport};
 use crate::host::Host;
+use crate::protocol::Sent;
 use crate::types::{Effect, ErrorClass, Parameter, Signature, Type, Validation};
 use crate::value::Value;
 

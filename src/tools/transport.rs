@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+use crate::protocol::Sent;
 use crate::types::{ErrorClass, Signature};
 use crate::value::Value;
 
@@ -27,17 +28,6 @@ pub struct Request {
 pub enum Answer {
     Value(Value),
     Json(serde_json::Value),
-}
-
-/// Whether the world has seen a failed attempt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Sent {
-    /// It never left: refused, not resolved, queued, turned away before the body.
-    No,
-    /// It left, and no answer came.
-    Maybe,
-    /// An answer came, and it was a failure.
-    Answered,
 }
 
 /// A failed attempt, before the effect class of the tool is considered.

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::ser::{Serialize, SerializeMap as _, SerializeSeq as _, Serializer};
 use serde_json::Value as Json;
 
-use super::{Exact, Value, duration_text, timestamp_text};
+use super::{Exact, Key, Value, duration_text, timestamp_text};
 
 /// Below this, every integral double is that integer and no other: 2^53.
 const EXACT_INTEGERS: f64 = 9_007_199_254_740_992.0;
@@ -51,6 +51,20 @@ impl Value {
         }
     }
 
+    /// Whether [`Self::to_json`] followed by [`Self::from_json`] gives this very value back, kinds of numbers included.
+    #[must_use]
+    pub fn is_plain_json(&self) -> bool {
+        match self {
+            Self::Null | Self::Bool(_) | Self::Int(_) | Self::Exact(_) | Self::String(_) => true,
+            Self::Double(number) => number.is_finite() && integral(*number).is_none() && !is_exponential(*number),
+            Self::List(elements) => elements.iter().all(Self::is_plain_json),
+            Self::Map(entries) => {
+                entries.iter().all(|(key, value)| matches!(key, Key::String(_)) && value.is_plain_json())
+            }
+            Self::Uint(_) | Self::Bytes(_) | Self::Timestamp(_) | Self::Duration(_) | Self::Type(_) => false,
+        }
+    }
+
     /// Compact JSON text.
     #[must_use]
     pub fn to_json_text(&self) -> String {
@@ -67,6 +81,11 @@ pub(crate) fn double_text(number: f64) -> String {
         return if number > 0.0 { "Infinity" } else { "-Infinity" }.to_owned();
     }
     integral(number).map_or_else(|| serde_json::to_string(&number).unwrap_or_default(), |integer| integer.to_string())
+}
+
+/// Whether its text has an exponent, which comes back as [`Value::Exact`].
+fn is_exponential(number: f64) -> bool {
+    !(1e-4..1e15).contains(&number.abs())
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "integral and below 2^53")]

@@ -51,6 +51,14 @@ proptest! {
     }
 
     #[test]
+    fn what_is_plain_json_comes_back_as_it_was(value in value()) {
+        if value.is_plain_json() {
+            let json: serde_json::Value = serde_json::from_str(&value.to_json_text()).unwrap();
+            prop_assert_eq!(Value::from_json(&json).to_typed_json(), value.to_typed_json());
+        }
+    }
+
+    #[test]
     fn what_came_as_json_goes_as_json(value in value()) {
         let json: serde_json::Value = serde_json::from_str(&value.to_json_text()).unwrap();
         prop_assert_eq!(Value::from_json(&json).to_json(), json);

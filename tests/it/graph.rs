@@ -202,6 +202,8 @@ fn run(text: &str) -> RunState {
         defaults: Defaults::default(),
         observer: &mut Silence,
         cancel: tokio_util::sync::CancellationToken::new(),
+        log: None,
+        past: None,
     };
     runtime.block_on(engine::run(&program, &BTreeMap::new(), context)).state
 }

@@ -9,6 +9,7 @@ mod cache;
 mod cel;
 mod check;
 mod documents;
+mod durable;
 mod expr;
 mod fixes;
 mod flow;

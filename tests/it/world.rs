@@ -6,11 +6,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use planrun::diag::Diagnostic;
-use planrun::engine::{self, Context, Defaults, Event, EventKind, Outcome, Program, StepReport};
+use planrun::engine::{self, Context, Defaults, Outcome, Program, StepReport};
 use planrun::host::{Host, MemoryHost};
+use planrun::journal::{Event, EventKind, Log, MemoryLog};
+use planrun::protocol::Sent;
 use planrun::sema::{self, Files, Tools};
 use planrun::source::SourceFile;
-use planrun::tools::{Answer, CallError, Catalog, Permissions, Reply, Request, Sent, Transport};
+use planrun::tools::{Answer, CallError, Catalog, Permissions, Reply, Request, Transport};
 use planrun::types::{ErrorClass, Signature};
 use planrun::value::Value;
 use tokio::time::Instant;
@@ -46,6 +48,8 @@ pub struct World {
     host: Arc<dyn Host>,
     pub cancel: CancellationToken,
     pub stop_after: Option<Duration>,
+    /// Where runs are written down; one that holds events already goes on.
+    pub journal: Option<MemoryLog>,
 }
 
 struct Scripted {
@@ -69,7 +73,7 @@ impl World {
         let host: Arc<dyn Host> = Arc::new(MemoryHost::new(7));
         let catalog = Catalog::new(host.clone(), PathBuf::from("/"), &Arc::new(Permissions::none()));
         let (seen, cancelled) = (Arc::default(), Arc::default());
-        Self { catalog, seen, cancelled, host, cancel: CancellationToken::new(), stop_after: None }
+        Self { catalog, seen, cancelled, host, cancel: CancellationToken::new(), stop_after: None, journal: None }
     }
 
     /// Adds a tool such as `hr.create` with its scripts.
@@ -92,6 +96,11 @@ impl World {
     }
 
     pub async fn run_with(&self, text: &str, inputs: BTreeMap<Arc<str>, Value>) -> Ran {
+        self.run_until_it_dies(text, inputs).await.expect("the run ends")
+    }
+
+    /// As the other; `None` where its journal took no more events and the run stood still.
+    pub async fn run_until_it_dies(&self, text: &str, inputs: BTreeMap<Arc<str>, Value>) -> Option<Ran> {
         let source = SourceFile::new("test.plan", text);
         let tools: Tools = self.catalog.signatures().cloned().collect();
         let checked = sema::check_file(&source, &tools, &NoFiles);
@@ -106,12 +115,16 @@ impl World {
                 | EventKind::StepQueued { path }
                 | EventKind::StepWaiting { path, .. }
                 | EventKind::StepSettled { path, .. } => (*path).to_owned(),
-                EventKind::RunStarted { .. } | EventKind::RunSettled { .. } => String::new(),
+                other => other.path().to_owned(),
             };
             let wait = if let EventKind::StepWaiting { wait, .. } = &event.kind { wait.as_millis() } else { 0 };
             sink.lock().unwrap().push((event.name(), path, wait));
         };
         let begun = Instant::now();
+        let (log, past) = self.journal.as_ref().map_or((None, None), |log| {
+            let past = (!log.lines().is_empty()).then(|| log.past().unwrap());
+            (Some(Box::new(log.clone()) as Box<dyn Log>), past)
+        });
         let context = Context {
             host: self.host.clone(),
             tools: Arc::new(self.catalog.clone()),
@@ -121,6 +134,8 @@ impl World {
             defaults: Defaults::default(),
             observer: &mut observer,
             cancel: self.cancel.clone(),
+            log,
+            past,
         };
         if let Some(wait) = self.stop_after {
             let cancel = self.cancel.clone();
@@ -129,13 +144,20 @@ impl World {
                 cancel.cancel();
             });
         }
-        let outcome = engine::run(&program, &inputs, context).await;
+        let running = engine::run(&program, &inputs, context);
+        let outcome = tokio::time::timeout(Duration::from_hours(24 * 365), running).await;
+        let Ok(outcome) = outcome else { return None };
         let took = begun.elapsed().as_millis();
         // Tools that were cancelled get a moment to notice.
         tokio::time::sleep(Duration::from_millis(1)).await;
         let events = events.lock().unwrap().clone();
         let (seen, cancelled) = (self.seen.lock().unwrap().clone(), self.cancelled.lock().unwrap().clone());
-        Ran { outcome, seen, cancelled, took, events }
+        Some(Ran { outcome, seen, cancelled, took, events })
+    }
+
+    /// Every call so far.
+    pub fn seen(&self) -> Vec<Seen> {
+        self.seen.lock().unwrap().clone()
     }
 }
 

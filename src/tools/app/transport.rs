@@ -8,8 +8,9 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{AppTool, KeyScope, Reason};
 use crate::host::Host;
+use crate::protocol::Sent;
 use crate::tools::http::{HttpClient, HttpRequest, HttpResponse, MOST_BODY_BYTES, failure};
-use crate::tools::{Answer, CallError, Outcome, Reply, Request, Sent, Transport};
+use crate::tools::{Answer, CallError, Outcome, Reply, Request, Transport};
 use crate::types::{Denied, ErrorClass, Field, Rest, Signature, Type, Validation, encode};
 use crate::value::Value;
 

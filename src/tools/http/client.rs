@@ -7,7 +7,8 @@ use reqwest::header::{self, HeaderMap};
 use reqwest::{Client, Method, Response, Url};
 use tokio_util::sync::CancellationToken;
 
-use crate::tools::{CallError, Sent};
+use crate::protocol::Sent;
+use crate::tools::CallError;
 use crate::types::{ErrorClass, Transient, Validation};
 
 /// A chain of redirects longer than this is a failure.

@@ -9,7 +9,8 @@ use serde_json::Value as Json;
 use super::client::{error, shown};
 use super::{HttpClient, HttpRequest, HttpResponse, MOST_BODY_BYTES, failure};
 use crate::host::Host;
-use crate::tools::{Answer, CallError, Outcome, Permissions, Reply, Request, Sent, Transport};
+use crate::protocol::Sent;
+use crate::tools::{Answer, CallError, Outcome, Permissions, Reply, Request, Transport};
 use crate::types::{Effect, ErrorClass, Field, Parameter, Rest, Signature, Type, Validation};
 use crate::value::{Key, Map, Value};
 

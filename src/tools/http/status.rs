@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use reqwest::header::{self, HeaderMap};
 
-use crate::tools::{CallError, Sent};
+use crate::protocol::Sent;
+use crate::tools::CallError;
 use crate::types::{Auth, ErrorClass, Transient};
 
 /// No server makes a plan wait longer than this by `Retry-After`.

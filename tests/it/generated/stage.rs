@@ -6,10 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use planrun::engine::{self, Context, Defaults, Event, Outcome, Program};
+use planrun::engine::{self, Context, Defaults, Outcome, Program};
 use planrun::host::{Host, MemoryHost};
+use planrun::journal::Event;
+use planrun::protocol::Sent;
 use planrun::sema::Plan;
-use planrun::tools::{Answer, CallError, Catalog, Permissions, Reply, Request, Sent, Transport};
+use planrun::tools::{Answer, CallError, Catalog, Permissions, Reply, Request, Transport};
 use planrun::types::{ErrorClass, Signature, decode, to_schema};
 use planrun::value::Value;
 use tokio_util::sync::CancellationToken;
@@ -57,6 +59,8 @@ pub fn perform(plan: &Arc<Plan>, project: &Project, weather: Weather, seed: u64)
             defaults: Defaults::default(),
             observer: &mut |_: &Event<'_>| {},
             cancel: CancellationToken::new(),
+            log: None,
+            past: None,
         };
         engine::run(&Arc::new(Program::new(plan.clone())), &inputs(plan, seed), context).await
     })

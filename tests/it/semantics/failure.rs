@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::world::Script::{Fail, Limited};
 use crate::world::{World, after, give};
-use planrun::tools::Sent::{Answered, Maybe, No};
+use planrun::protocol::Sent::{Answered, Maybe, No};
 
 const TOOLS: &str = "
 use a, sys

@@ -69,7 +69,7 @@ async fn r1_2_a_failed_read_does_not_stop_a_later_effect_under_settle() {
     let text = format!(
         "{TOOLS}\nplan p() {{ policy {{ on_failure: settle }} step r = a.read() retry {{ attempts: 1 }} step w = a.write() reply w }}"
     );
-    let world = world().tool("a.read", [crate::world::Script::Fail("tool.failed", planrun::tools::Sent::Answered)]);
+    let world = world().tool("a.read", [crate::world::Script::Fail("tool.failed", planrun::protocol::Sent::Answered)]);
     let ran = world.run(&text).await;
     assert_eq!(ran.status("w"), "completed");
     assert_eq!((ran.outcome.state.name(), ran.reply()), ("failed", json!(3)));
@@ -115,7 +115,7 @@ async fn r1_4_the_error_of_a_let_belongs_to_its_reader() {
 #[tokio::test(start_paused = true)]
 async fn r1_4_arguments_are_evaluated_once_for_all_attempts() {
     use crate::world::Script::Fail;
-    use planrun::tools::Sent::No;
+    use planrun::protocol::Sent::No;
     let world = world().tool("b.write", [Fail("transient.network", No), give(json!(9))]);
     let body = "step u = sys.uuid() step w = b.write(x: u) retry { attempts: 2 }";
     let ran = world.run(&format!("use sys\n{}", plan(body))).await;
@@ -154,7 +154,7 @@ async fn r1_6_ready_steps_start_in_source_order() {
 async fn r1_abort_reads_are_cancelled_and_effects_in_flight_are_awaited() {
     let world = world()
         .tool("a.write", [after(500, give(json!(1)))])
-        .tool("b.read", [after(100, crate::world::Script::Fail("tool.failed", planrun::tools::Sent::Answered))]);
+        .tool("b.read", [after(100, crate::world::Script::Fail("tool.failed", planrun::protocol::Sent::Answered))]);
     let world = world.tool("a.look", [after(900, give(json!(1)))]);
     let ran = world
         .run(&plan("step l = a.look() after none step w = a.write() after none step r = b.read() step n = b.write()"))

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::world::Script::Fail;
 use crate::world::{World, after, give};
-use planrun::tools::Sent::No;
+use planrun::protocol::Sent::No;
 
 const TOOLS: &str = "
 use a
@@ -91,7 +91,7 @@ async fn r4_1_an_arm_catches_the_end_of_within_and_one_at_work_ends_with_it() {
     let ran = world.run(&plan("step r = a.read() until r.done every 1s within 3s recover validation.until => { done: false } reply r.done")).await;
     assert_eq!((ran.reply(), ran.took), (json!(false), 3000));
     let world = World::new()
-        .tool("a.write", [Fail("tool.no", planrun::tools::Sent::Answered)])
+        .tool("a.write", [Fail("tool.no", planrun::protocol::Sent::Answered)])
         .tool("a.read", [after(900, state(true))]);
     let ran =
         world.run(&plan("step w = a.write() within 100ms recover tool.no => do { step r = a.read() yield 1 }")).await;

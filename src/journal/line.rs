@@ -3,9 +3,15 @@
 use std::io;
 use std::time::Duration;
 
-use super::event::{Event, EventKind};
+use super::event::{Dispatch, Event, EventKind};
 use super::failure::StepError;
 use crate::value::Value;
+
+/// Values whose JSON is longer than this, in bytes, are kept once by the hash of their content.
+const LARGEST_INLINE: usize = 64 * 1024;
+
+/// Where large values go: the hash of the content in hexadecimal digits, and the content.
+pub type Keep<'a> = dyn FnMut(&str, &[u8]) + 'a;
 
 impl Event<'_> {
     /// Writes the event as one JSON object and a line feed, at once.
@@ -13,7 +19,19 @@ impl Event<'_> {
     /// # Errors
     /// Whatever the writer says.
     pub fn write_line(&self, writer: &mut impl io::Write) -> io::Result<()> {
-        let mut line = Line { text: Vec::with_capacity(192) };
+        let mut text = Vec::with_capacity(192);
+        self.write_object(&mut text, None);
+        text.push(b'\n');
+        writer.write_all(&text)
+    }
+
+    /// Writes the event as a journal has it: one JSON object, from which large values are handed to `keep`.
+    pub fn write_entry(&self, text: &mut Vec<u8>, keep: &mut Keep<'_>) {
+        self.write_object(text, Some(keep));
+    }
+
+    fn write_object(&self, text: &mut Vec<u8>, keep: Option<&mut Keep<'_>>) {
+        let mut line = Line { text, keep };
         line.text.extend_from_slice(b"{\"number\":");
         line.json(&self.number);
         line.text.extend_from_slice(b",\"at\":\"");
@@ -21,39 +39,73 @@ impl Event<'_> {
         line.text.extend_from_slice(b"\"");
         line.word("event", self.name());
         line.kind(&self.kind);
-        line.text.extend_from_slice(b"}\n");
-        writer.write_all(&line.text)
+        line.text.push(b'}');
     }
 }
 
 /// A line that is being written.
-struct Line {
-    text: Vec<u8>,
+struct Line<'a, 'k> {
+    text: &'a mut Vec<u8>,
+    keep: Option<&'a mut Keep<'k>>,
 }
 
-impl Line {
+impl Line<'_, '_> {
     fn kind(&mut self, kind: &EventKind<'_>) {
         match kind {
             EventKind::RunStarted { run, plan, .. } => {
                 self.field("run", run);
                 self.field("plan", plan);
             }
-            EventKind::StepQueued { path } => self.field("path", path),
-            EventKind::StepRunning { path, tool, attempt } => {
+            EventKind::RunResumed | EventKind::RunCancelling => {}
+            EventKind::RunPaused { wake } => {
+                if let Some(wake) = wake {
+                    self.key("wake");
+                    self.text.push(b'"');
+                    self.text.extend_from_slice(&instant(*wake));
+                    self.text.push(b'"');
+                }
+            }
+            EventKind::TimerFired { path, timer } => {
                 self.field("path", path);
+                self.word("timer", timer.name());
+            }
+            EventKind::RunSettled { state, reply, error } => {
+                self.word("status", state.name());
+                if let Some(reply) = reply {
+                    self.field::<Value>("reply", reply);
+                }
+                self.error(*error);
+            }
+            EventKind::StepQueued { .. }
+            | EventKind::StepRunning { .. }
+            | EventKind::StepWaiting { .. }
+            | EventKind::StepRecovering { .. }
+            | EventKind::StepSettled { .. } => self.step(kind),
+        }
+    }
+
+    fn step(&mut self, kind: &EventKind<'_>) {
+        self.field("path", kind.path());
+        match kind {
+            EventKind::StepRunning { tool, attempt, call, .. } => {
                 if !tool.is_empty() {
                     self.field("tool", tool);
                 }
                 self.field("attempt", attempt);
+                if let Some(call) = call {
+                    self.dispatch(call);
+                }
             }
-            EventKind::StepWaiting { path, attempt, wait, error } => {
-                self.field("path", path);
+            EventKind::StepWaiting { attempt, what, wait, error, .. } => {
                 self.field("attempt", attempt);
+                self.word("for", what.name());
                 self.field("wait_ms", &millis(*wait));
                 self.error(*error);
             }
-            EventKind::StepSettled { path, state, attempts, duration, recovered, reason, error } => {
-                self.field("path", path);
+            EventKind::StepRecovering { error, .. } => {
+                self.error(Some(error));
+            }
+            EventKind::StepSettled { state, attempts, duration, recovered, reason, output, error, .. } => {
                 self.word("status", state.name());
                 self.field("attempt", attempts);
                 self.field("duration_ms", &millis(*duration));
@@ -63,21 +115,60 @@ impl Line {
                 if let Some(reason) = reason {
                     self.word("reason", reason);
                 }
-                self.error(*error);
-            }
-            EventKind::RunSettled { state, reply, error } => {
-                self.word("status", state.name());
-                if let Some(reply) = reply {
-                    self.field::<Value>("reply", reply);
+                if let Some(output) = output {
+                    self.value(&OUTPUT, output);
                 }
                 self.error(*error);
             }
+            EventKind::StepQueued { .. }
+            | EventKind::TimerFired { .. }
+            | EventKind::RunStarted { .. }
+            | EventKind::RunResumed
+            | EventKind::RunCancelling
+            | EventKind::RunPaused { .. }
+            | EventKind::RunSettled { .. } => {}
+        }
+    }
+
+    fn dispatch(&mut self, call: &Dispatch<'_>) {
+        self.field("execution", &call.execution);
+        self.field("trial", &call.trial);
+        self.word("effect", call.effect.name());
+        if !call.key.is_empty() {
+            self.field("key", call.key);
+        }
+        self.value(&ARGUMENTS, call.arguments);
+    }
+
+    /// A value in the shortest of its forms that loses nothing.
+    fn value(&mut self, names: &ValueNames, value: &Value) {
+        let begin = self.text.len();
+        let plain = value.is_plain_json();
+        if plain {
+            self.key(names.plain);
+        } else {
+            self.key(names.typed);
+        }
+        let content = self.text.len();
+        if plain {
+            self.json(value);
+        } else {
+            self.json(&value.to_typed_json());
+        }
+        if self.text.len() - content <= LARGEST_INLINE {
+            return;
+        }
+        if let Some(keep) = self.keep.as_deref_mut() {
+            let digest = blake3::hash(&self.text[content..]).to_hex();
+            keep(&digest, &self.text[content..]);
+            self.text.truncate(begin);
+            self.field(if plain { names.plain_kept } else { names.typed_kept }, digest.as_str());
         }
     }
 
     fn error(&mut self, error: Option<&StepError>) {
         if let Some(error) = error {
-            self.field("error", &error.to_value());
+            self.field("error", error);
         }
     }
 
@@ -102,7 +193,7 @@ impl Line {
 
     fn json<T: serde::Serialize + ?Sized>(&mut self, value: &T) {
         let before = self.text.len();
-        if serde_json::to_writer(&mut self.text, value).is_err() {
+        if serde_json::to_writer(&mut *self.text, value).is_err() {
             // A value that JSON has no form for.
             self.text.truncate(before);
             self.text.extend_from_slice(b"null");
@@ -110,8 +201,26 @@ impl Line {
     }
 }
 
+/// The keys of one value: as plain JSON, as typed JSON where plain JSON would lose something, and each as the hash of
+/// what is kept elsewhere.
+struct ValueNames {
+    plain: &'static str,
+    typed: &'static str,
+    plain_kept: &'static str,
+    typed_kept: &'static str,
+}
+
+const OUTPUT: ValueNames =
+    ValueNames { plain: "output", typed: "output_typed", plain_kept: "output_kept", typed_kept: "output_typed_kept" };
+const ARGUMENTS: ValueNames = ValueNames {
+    plain: "arguments",
+    typed: "arguments_typed",
+    plain_kept: "arguments_kept",
+    typed_kept: "arguments_typed_kept",
+};
+
 /// Nanoseconds since 1970 as RFC 3339 with milliseconds; the beginning of 1970 for years without four digits.
-pub(super) fn instant(nanos: i128) -> [u8; 24] {
+pub(crate) fn instant(nanos: i128) -> [u8; 24] {
     let mut text = *b"1970-01-01T00:00:00.000Z";
     // Dividing 64 bits is many times as fast, and they last until 2262.
     let millis = match i64::try_from(nanos) {
@@ -176,7 +285,9 @@ fn millis(duration: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::journal::{Bound, Waiting};
     use crate::protocol::{RunState, StepState};
+    use crate::types::Effect;
 
     #[test]
     fn instants_are_written_as_a_calendar_has_them() {
@@ -192,14 +303,21 @@ mod tests {
     fn every_kind_of_event_is_one_line_of_json() {
         let error = StepError::new(crate::types::ErrorClass::Internal, "a \"quote\"\nand a line", &"步骤".into());
         let (wait, duration) = (Duration::from_millis(1500), Duration::from_micros(2999));
-        let error = Some(&error);
+        let error = &error;
+        let arguments = Value::object([("at", Value::Timestamp(0))]);
+        let call = Dispatch { execution: 1, trial: 2, key: "k", effect: Effect::Read, arguments: &arguments };
         let reply = Value::from("done");
         let kinds = [
             EventKind::RunStarted { run: "r", plan: "入职", steps: 2 },
             EventKind::StepQueued { path: "a" },
-            EventKind::StepRunning { path: "a[\"k\"]", tool: "sys.echo", attempt: 1 },
-            EventKind::StepRunning { path: "b", tool: "", attempt: 1 },
-            EventKind::StepWaiting { path: "a", attempt: 1, wait, error: None },
+            EventKind::RunResumed,
+            EventKind::RunCancelling,
+            EventKind::RunPaused { wake: Some(1_700_000_000_000_000_000) },
+            EventKind::StepRunning { path: "a[\"k\"]", tool: "sys.echo", attempt: 1, call: Some(call) },
+            EventKind::StepRunning { path: "b", tool: "", attempt: 1, call: None },
+            EventKind::StepWaiting { path: "a", attempt: 1, what: Waiting::Poll, wait, error: None },
+            EventKind::StepRecovering { path: "a", error },
+            EventKind::TimerFired { path: "b", timer: Bound::Within },
             EventKind::StepSettled {
                 path: "a",
                 state: StepState::Skipped,
@@ -207,17 +325,18 @@ mod tests {
                 duration,
                 recovered: true,
                 reason: Some("guard"),
+                output: Some(&reply),
                 error: None,
             },
-            EventKind::RunSettled { state: RunState::Failed, reply: None, error },
+            EventKind::RunSettled { state: RunState::Failed, reply: None, error: Some(error) },
             EventKind::RunSettled { state: RunState::Completed, reply: Some(&reply), error: None },
         ];
         let mut text = Vec::new();
-        for (number, kind) in (1..).zip(kinds) {
+        for (number, kind) in (1..).zip(kinds.iter().copied()) {
             Event { number, at: 1_700_000_000_123_456_789, kind }.write_line(&mut text).unwrap();
         }
         let text = String::from_utf8(text).unwrap();
-        assert_eq!(text.lines().count(), 8);
+        assert_eq!(text.lines().count(), kinds.len());
         assert!(text.lines().all(|line| serde_json::from_str::<serde_json::Value>(line).is_ok()), "{text}");
         insta::assert_snapshot!("events", text);
     }

@@ -1,0 +1,210 @@
+//! Between the dispatcher and the journal: what is told, when it is on disk, and living through what an earlier
+//! process of the run has written down.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::dispatcher::{Dispatcher, NodeRef};
+use super::frame::Microseconds;
+use super::settle::End;
+use crate::journal::{Bound, Event, EventKind, Log, News, NewsKind, Past, PastCall, Summary};
+use crate::protocol::{RunState, StepState};
+use crate::value::Value;
+
+/// The journal of a run, seen from the dispatcher.
+#[derive(Default)]
+pub(super) struct Recording {
+    log: Option<Box<dyn Log>>,
+    past: Option<Past>,
+    /// Calls that have begun again and whose answer is among the news.
+    expecting: HashMap<Arc<str>, NodeRef>,
+    /// The moment of the run that is being lived through again.
+    then: Option<Microseconds>,
+    /// Time of the run before this process took it over.
+    before: Microseconds,
+    /// The line that is being written.
+    line: Vec<u8>,
+    /// The number of the last event that was told.
+    events: u64,
+}
+
+impl Recording {
+    pub(super) fn new(log: Option<Box<dyn Log>>, past: Option<Past>, now: i128) -> Self {
+        let (mut events, mut before) = (0, 0);
+        if let Some(past) = &past {
+            events = past.last;
+            // A clock that was set back in between does not make the run younger than its last event.
+            let age = now.max(past.last_at) - past.begun_at;
+            before = u64::try_from(age / 1000).unwrap_or(0);
+        }
+        let then = past.as_ref().map(|_| 0);
+        Self { log, past, expecting: HashMap::new(), then, before, line: Vec::new(), events }
+    }
+
+    /// Whether what an earlier process wrote is still being lived through.
+    pub(super) fn is_replaying(&self) -> bool {
+        self.then.is_some()
+    }
+
+    /// Whether anything is written down.
+    pub(super) fn is_durable(&self) -> bool {
+        self.log.is_some()
+    }
+
+    /// The number of the last event that cannot be lost any more.
+    pub(super) fn durable(&self) -> u64 {
+        self.log.as_ref().map_or(u64::MAX, |log| log.durable())
+    }
+
+    /// Why nothing can be written any more, where that is so.
+    pub(super) fn broken(&self) -> Option<String> {
+        self.log.as_ref().and_then(|log| log.broken())
+    }
+
+    /// Hands on what has been told.
+    pub(super) fn flush(&mut self) {
+        if let Some(log) = &mut self.log {
+            log.flush();
+        }
+    }
+
+    /// Returns when more is on disk, or somebody has said something; never where nothing is written down.
+    pub(super) async fn changed(&mut self) {
+        match &mut self.log {
+            Some(log) => log.changed().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Waits until everything that was told is on disk; why that cannot be, where it cannot.
+    pub(super) async fn all_durable(&mut self) -> Option<String> {
+        loop {
+            if self.durable() >= self.events {
+                return None;
+            }
+            if let Some(broken) = self.broken() {
+                return Some(broken);
+            }
+            self.changed().await;
+        }
+    }
+
+    /// The latest execution of a call that an earlier process has begun. It is given once.
+    pub(super) fn begun(&mut self, path: &str) -> Option<PastCall> {
+        self.past.as_mut()?.steps.get_mut(path)?.call.take()
+    }
+
+    /// How many attempts an earlier process made at a step.
+    pub(super) fn attempts(&self, path: &str) -> u32 {
+        self.past.as_ref().and_then(|past| past.steps.get(path)).map_or(0, |step| step.attempts)
+    }
+
+    /// A call whose answer is among the news has begun again.
+    pub(super) fn expect(&mut self, path: Arc<str>, at: NodeRef) {
+        self.expecting.insert(path, at);
+    }
+
+    /// How long processes drove the run before this one.
+    pub(super) fn driven(&self) -> std::time::Duration {
+        self.past.as_ref().map(Past::driven).unwrap_or_default()
+    }
+
+    /// The next news that has somebody to go to.
+    fn next_news(&mut self) -> Option<(News, Option<NodeRef>)> {
+        let Self { past, expecting, .. } = self;
+        let past = past.as_mut()?;
+        let goes_to = |news: &News| match &news.kind {
+            NewsKind::Answer { path, .. } => expecting.get(path).map(|at| Some(*at)),
+            NewsKind::Timer { .. } | NewsKind::Cancel => Some(None),
+        };
+        let (index, at) = past.news.iter().enumerate().find_map(|(index, news)| Some((index, goes_to(news)?)))?;
+        let news = past.news.remove(index)?;
+        if let NewsKind::Answer { path, .. } = &news.kind {
+            expecting.remove(path);
+        }
+        let age = (news.at - past.begun_at) / 1000;
+        self.then = Some(u64::try_from(age).unwrap_or(0));
+        Some((news, at))
+    }
+}
+
+impl Dispatcher<'_> {
+    /// Tells of a change: to the journal and to whoever listens, unless an earlier process has.
+    pub(super) fn emit(&mut self, kind: EventKind<'_>) -> u64 {
+        let recording = &mut self.recording;
+        if let Some(past) = &mut recording.past
+            && past.cross_off(kind.name(), kind.path())
+        {
+            return recording.events;
+        }
+        recording.events += 1;
+        let event = Event { number: recording.events, at: self.context.host.now(), kind };
+        if let Some(log) = &mut recording.log {
+            recording.line.clear();
+            event.write_entry(&mut recording.line, &mut |digest, content| log.keep(digest, content));
+            log.append(event.number, &recording.line);
+        }
+        self.context.observer.observe(&event);
+        event.number
+    }
+
+    /// Notes where the run stands, for lists of runs.
+    pub(super) fn summarize(&mut self, state: RunState, wake: Option<i128>, error: Option<String>) {
+        if let Some(log) = &mut self.recording.log {
+            log.summarize(&Summary { state, wake, error });
+        }
+    }
+
+    /// Lives through the next thing that an earlier process learned; false where nothing of that is left.
+    pub(super) fn replay(&mut self) -> bool {
+        if !self.recording.is_replaying() {
+            return false;
+        }
+        let Some((news, at)) = self.recording.next_news() else {
+            // From here on the run is younger than its journal.
+            self.recording.then = None;
+            return false;
+        };
+        match (news.kind, at) {
+            (NewsKind::Answer { outcome, .. }, Some(at)) => self.answered_before(at, outcome),
+            (NewsKind::Timer { path, timer }, _) => self.timer_fired_before(&path, timer),
+            (NewsKind::Cancel, _) => self.stop(),
+            (NewsKind::Answer { .. }, None) => {}
+        }
+        true
+    }
+
+    fn answered_before(&mut self, at: NodeRef, outcome: Result<Value, Arc<crate::journal::StepError>>) {
+        if self.leave_flight(at).is_none() {
+            return;
+        }
+        match outcome {
+            Ok(value) => self.settle(at, End::Completed(value)),
+            Err(error) => self.step_failed(at, error),
+        }
+    }
+
+    fn timer_fired_before(&mut self, path: &str, timer: Bound) {
+        match timer {
+            Bound::Deadline => self.deadline_is_over(),
+            Bound::Within => {
+                let running = |state: StepState| matches!(state, StepState::Running | StepState::Waiting);
+                let found = self.within.iter().find(|(at, own)| &***own == path && running(self.state_of(**at)));
+                if let Some(at) = found.map(|(at, _)| *at) {
+                    self.within_is_over(at);
+                }
+            }
+        }
+    }
+
+    /// Time since the run began; where it is lived through again, that of then.
+    pub(super) fn elapsed(&self) -> Microseconds {
+        self.recording.then.unwrap_or_else(|| self.real_elapsed())
+    }
+
+    /// Time since the run began, by the clock of this process.
+    pub(super) fn real_elapsed(&self) -> Microseconds {
+        let here = u64::try_from(self.begun.elapsed().as_micros()).unwrap_or(u64::MAX);
+        self.recording.before.saturating_add(here)
+    }
+}

@@ -1,0 +1,131 @@
+//! Events read back: one flat record with what each kind of event carries.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::Value as Json;
+
+use super::event::{Bound, EventName, Waiting};
+use super::failure::StepError;
+use crate::protocol::{RunState, StepState};
+use crate::value::{Value, parse_timestamp};
+
+/// One event as a journal has it. Which fields are there depends on its kind; see `docs/events.md`.
+#[derive(Debug, Deserialize)]
+pub struct Entry {
+    pub number: u64,
+    /// RFC 3339.
+    pub at: String,
+    pub event: EventName,
+    pub run: Option<Arc<str>>,
+    pub plan: Option<Arc<str>>,
+    pub path: Option<Arc<str>>,
+    pub tool: Option<Arc<str>>,
+    pub attempt: Option<u32>,
+    pub execution: Option<u32>,
+    pub trial: Option<u32>,
+    pub key: Option<Arc<str>>,
+    #[serde(rename = "for")]
+    pub waits_for: Option<Waiting>,
+    pub wait_ms: Option<u64>,
+    pub duration_ms: Option<u64>,
+    #[serde(default)]
+    pub recovered: bool,
+    pub status: Option<Arc<str>>,
+    pub reason: Option<Arc<str>>,
+    pub timer: Option<Bound>,
+    pub wake: Option<String>,
+    pub error: Option<StepError>,
+    pub reply: Option<Json>,
+    output: Option<Json>,
+    output_typed: Option<Json>,
+    output_kept: Option<Arc<str>>,
+    output_typed_kept: Option<Arc<str>>,
+    arguments: Option<Json>,
+    arguments_typed: Option<Json>,
+    arguments_kept: Option<Arc<str>>,
+    arguments_typed_kept: Option<Arc<str>>,
+}
+
+/// Why a line of a journal cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct EntryError(String);
+
+impl EntryError {
+    pub(super) fn new(message: String) -> Self {
+        Self(message)
+    }
+}
+
+/// Gives what was kept under a hash.
+pub type Kept<'a> = dyn FnMut(&str) -> Result<Vec<u8>, String> + 'a;
+
+impl Entry {
+    /// Reads one line.
+    ///
+    /// # Errors
+    /// When it is no event that this version knows.
+    pub fn read(line: &[u8]) -> Result<Self, EntryError> {
+        serde_json::from_slice(line).map_err(|error| EntryError(format!("no event that can be read: {error}")))
+    }
+
+    /// When it happened, in nanoseconds since 1970.
+    #[must_use]
+    pub fn instant(&self) -> i128 {
+        parse_timestamp(&self.at).unwrap_or(0)
+    }
+
+    /// The state that a step came to.
+    #[must_use]
+    pub fn step_state(&self) -> Option<StepState> {
+        StepState::find(self.status.as_deref()?)
+    }
+
+    /// The state that the run came to.
+    #[must_use]
+    pub fn run_state(&self) -> Option<RunState> {
+        RunState::find(self.status.as_deref()?)
+    }
+
+    /// The value of a completed call.
+    ///
+    /// # Errors
+    /// When what was kept cannot be had or read.
+    pub fn output(&mut self, kept: &mut Kept<'_>) -> Result<Option<Value>, EntryError> {
+        let forms = (self.output.take(), self.output_typed.take(), &self.output_kept, &self.output_typed_kept);
+        value(forms, kept)
+    }
+
+    /// The arguments of an attempt.
+    ///
+    /// # Errors
+    /// When what was kept cannot be had or read.
+    pub fn arguments(&mut self, kept: &mut Kept<'_>) -> Result<Option<Value>, EntryError> {
+        let kept_forms = (&self.arguments_kept, &self.arguments_typed_kept);
+        value((self.arguments.take(), self.arguments_typed.take(), kept_forms.0, kept_forms.1), kept)
+    }
+}
+
+/// The forms of a value in an event: plain, typed, and each as a hash.
+type Forms<'a> = (Option<Json>, Option<Json>, &'a Option<Arc<str>>, &'a Option<Arc<str>>);
+
+fn value(forms: Forms<'_>, kept: &mut Kept<'_>) -> Result<Option<Value>, EntryError> {
+    let mut fetch = |digest: &Arc<str>| {
+        let bytes = kept(digest).map_err(EntryError)?;
+        serde_json::from_slice(&bytes).map_err(|error| EntryError(format!("what was kept is no JSON: {error}")))
+    };
+    let (plain, typed) = match forms {
+        (Some(plain), ..) => (Some(plain), None),
+        (None, Some(typed), ..) => (None, Some(typed)),
+        (None, None, Some(digest), _) => (Some(fetch(digest)?), None),
+        (None, None, None, Some(digest)) => (None, Some(fetch(digest)?)),
+        (None, None, None, None) => return Ok(None),
+    };
+    match (plain, typed) {
+        (_, Some(typed)) => {
+            Value::from_typed_json(&typed).map(Some).map_err(|error| EntryError(format!("no typed value: {error}")))
+        }
+        (plain, None) => Ok(plain.map(|json| Value::from_json(&json))),
+    }
+}

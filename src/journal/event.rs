@@ -1,0 +1,228 @@
+//! The events of a run: one for every change of state, by the stable names under which they are told and written down.
+
+use std::time::Duration;
+
+use super::failure::StepError;
+use crate::protocol::{RunState, StepState};
+use crate::types::Effect;
+use crate::value::Value;
+
+/// One change. Its number orders it, from 1; `at` is the wall clock in nanoseconds since 1970.
+#[derive(Clone, Copy, Debug)]
+pub struct Event<'a> {
+    pub number: u64,
+    pub at: i128,
+    pub kind: EventKind<'a>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum EventKind<'a> {
+    RunStarted {
+        run: &'a str,
+        plan: &'a str,
+        /// The steps that the plan itself holds.
+        steps: usize,
+    },
+    /// Another process goes on with the run: what follows happened after everything above had been read.
+    RunResumed,
+    /// Somebody asked for the run to end.
+    RunCancelling,
+    /// The process lets go of the run until somebody answers, a signal comes or a time is there.
+    RunPaused {
+        /// When it wants to go on by itself, in nanoseconds since 1970.
+        wake: Option<i128>,
+    },
+    StepQueued {
+        path: &'a str,
+    },
+    /// A step that holds others begins, or an attempt at a call does.
+    StepRunning {
+        path: &'a str,
+        /// What is called; empty for steps that hold others.
+        tool: &'a str,
+        attempt: u32,
+        call: Option<Dispatch<'a>>,
+    },
+    /// It waits, and holds no slot meanwhile.
+    StepWaiting {
+        path: &'a str,
+        attempt: u32,
+        what: Waiting,
+        wait: Duration,
+        /// The failure that is behind the wait; a poll has none.
+        error: Option<&'a StepError>,
+    },
+    /// A failure that an arm catches; what the arm calls follows under paths of its own.
+    StepRecovering {
+        path: &'a str,
+        error: &'a StepError,
+    },
+    StepSettled {
+        path: &'a str,
+        state: StepState,
+        attempts: u32,
+        duration: Duration,
+        recovered: bool,
+        /// Why it was skipped: `guard`, `upstream` or `replied`.
+        reason: Option<&'static str>,
+        /// The value of a completed call; steps that hold others have theirs computed again.
+        output: Option<&'a Value>,
+        error: Option<&'a StepError>,
+    },
+    /// A time bound is over.
+    TimerFired {
+        /// The step; empty for the run.
+        path: &'a str,
+        timer: Bound,
+    },
+    RunSettled {
+        state: RunState,
+        reply: Option<&'a Value>,
+        error: Option<&'a StepError>,
+    },
+}
+
+/// What goes out with an attempt: enough to make the same one again.
+#[derive(Clone, Copy, Debug)]
+pub struct Dispatch<'a> {
+    /// Executions end with an answer; attempts of one execution share key and arguments.
+    pub execution: u32,
+    /// Of the current series of retries, from 1.
+    pub trial: u32,
+    pub key: &'a str,
+    pub effect: Effect,
+    pub arguments: &'a Value,
+}
+
+/// What a step waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Waiting {
+    /// The next attempt.
+    Retry,
+    /// The next poll.
+    Poll,
+}
+
+/// A bound that a timer keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Bound {
+    Within,
+    Deadline,
+}
+
+/// The kinds of events, as journals and listeners name them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+pub enum EventName {
+    #[serde(rename = "run.started")]
+    RunStarted,
+    #[serde(rename = "run.resumed")]
+    RunResumed,
+    #[serde(rename = "run.cancelling")]
+    RunCancelling,
+    #[serde(rename = "run.paused")]
+    RunPaused,
+    #[serde(rename = "step.queued")]
+    StepQueued,
+    #[serde(rename = "step.running")]
+    StepRunning,
+    #[serde(rename = "step.waiting")]
+    StepWaiting,
+    #[serde(rename = "step.recovering")]
+    StepRecovering,
+    #[serde(rename = "step.settled")]
+    StepSettled,
+    #[serde(rename = "timer.fired")]
+    TimerFired,
+    #[serde(rename = "run.settled")]
+    RunSettled,
+}
+
+impl EventName {
+    /// The word for it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::RunStarted => "run.started",
+            Self::RunResumed => "run.resumed",
+            Self::RunCancelling => "run.cancelling",
+            Self::RunPaused => "run.paused",
+            Self::StepQueued => "step.queued",
+            Self::StepRunning => "step.running",
+            Self::StepWaiting => "step.waiting",
+            Self::StepRecovering => "step.recovering",
+            Self::StepSettled => "step.settled",
+            Self::TimerFired => "timer.fired",
+            Self::RunSettled => "run.settled",
+        }
+    }
+}
+
+impl Waiting {
+    /// The word for it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Retry => "retry",
+            Self::Poll => "poll",
+        }
+    }
+}
+
+impl Bound {
+    /// The word for it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Within => "within",
+            Self::Deadline => "deadline",
+        }
+    }
+}
+
+impl EventKind<'_> {
+    /// The step that it speaks of; empty where it speaks of the run.
+    #[must_use]
+    pub const fn path(&self) -> &str {
+        match self {
+            Self::RunStarted { .. }
+            | Self::RunResumed
+            | Self::RunCancelling
+            | Self::RunPaused { .. }
+            | Self::RunSettled { .. } => "",
+            Self::StepQueued { path }
+            | Self::StepRunning { path, .. }
+            | Self::StepWaiting { path, .. }
+            | Self::StepRecovering { path, .. }
+            | Self::StepSettled { path, .. }
+            | Self::TimerFired { path, .. } => path,
+        }
+    }
+
+    /// Which kind it is.
+    #[must_use]
+    pub const fn name(&self) -> EventName {
+        match self {
+            Self::RunStarted { .. } => EventName::RunStarted,
+            Self::RunResumed => EventName::RunResumed,
+            Self::RunCancelling => EventName::RunCancelling,
+            Self::RunPaused { .. } => EventName::RunPaused,
+            Self::StepQueued { .. } => EventName::StepQueued,
+            Self::StepRunning { .. } => EventName::StepRunning,
+            Self::StepWaiting { .. } => EventName::StepWaiting,
+            Self::StepRecovering { .. } => EventName::StepRecovering,
+            Self::StepSettled { .. } => EventName::StepSettled,
+            Self::TimerFired { .. } => EventName::TimerFired,
+            Self::RunSettled { .. } => EventName::RunSettled,
+        }
+    }
+}
+
+impl Event<'_> {
+    /// The stable name of the kind of event.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.kind.name().name()
+    }
+}

@@ -1,0 +1,133 @@
+//! A log in memory: for tests, and for runs that shall leave nothing behind.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+use super::entry::{Entry, EntryError};
+use super::log::{Log, Message, Summary};
+use super::past::Past;
+
+/// A log in memory; its clones share what was written.
+#[derive(Clone, Default)]
+pub struct MemoryLog {
+    content: Arc<Mutex<Content>>,
+    news: Arc<Notify>,
+}
+
+#[derive(Default)]
+struct Content {
+    lines: Vec<Vec<u8>>,
+    kept: BTreeMap<String, Vec<u8>>,
+    summary: Option<Summary>,
+    messages: Vec<Message>,
+    said: u64,
+    /// Nothing is written beyond so many events.
+    end: Option<usize>,
+}
+
+impl MemoryLog {
+    /// A log that takes so many events and loses the rest, as if the process had died.
+    #[must_use]
+    pub fn dying_after(self, events: usize) -> Self {
+        self.content().end = Some(events);
+        self
+    }
+
+    /// A log that goes on where this one ended.
+    #[must_use]
+    pub fn living(self) -> Self {
+        self.content().end = None;
+        self
+    }
+
+    /// The events so far, one JSON object each.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        self.content().lines.iter().map(|line| String::from_utf8_lossy(line).into_owned()).collect()
+    }
+
+    /// Whether nothing more is taken.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        let content = self.content();
+        content.end.is_some_and(|end| content.lines.len() >= end)
+    }
+
+    /// Where the run stood at the last event.
+    #[must_use]
+    pub fn summary(&self) -> Option<Summary> {
+        self.content().summary.clone()
+    }
+
+    /// Says something to the run: one JSON object.
+    pub fn say(&self, text: &str) {
+        let mut content = self.content();
+        content.said += 1;
+        let message = Message { id: content.said, text: text.to_owned() };
+        content.messages.push(message);
+        self.news.notify_waiters();
+        self.news.notify_one();
+    }
+
+    /// The fold of what was written.
+    ///
+    /// # Errors
+    /// When an event cannot be read.
+    pub fn past(&self) -> Result<Past, EntryError> {
+        let mut past = Past::default();
+        let content = self.content();
+        for line in &content.lines {
+            past.take(Entry::read(line)?, &mut |digest| {
+                content.kept.get(digest).cloned().ok_or_else(|| format!("nothing is kept under {digest}"))
+            })?;
+        }
+        Ok(past)
+    }
+
+    fn content(&self) -> MutexGuard<'_, Content> {
+        self.content.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Log for MemoryLog {
+    fn append(&mut self, _number: u64, line: &[u8]) {
+        let mut content = self.content();
+        if content.end.is_none_or(|end| content.lines.len() < end) {
+            content.lines.push(line.to_vec());
+        }
+    }
+
+    fn keep(&mut self, digest: &str, bytes: &[u8]) {
+        self.content().kept.insert(digest.to_owned(), bytes.to_vec());
+    }
+
+    fn summarize(&mut self, summary: &Summary) {
+        self.content().summary = Some(summary.clone());
+    }
+
+    fn flush(&mut self) {}
+
+    fn durable(&self) -> u64 {
+        self.content().lines.len() as u64
+    }
+
+    fn broken(&self) -> Option<String> {
+        None
+    }
+
+    fn changed(&mut self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(self.news.notified())
+    }
+
+    fn messages(&mut self) -> Vec<Message> {
+        self.content().messages.clone()
+    }
+
+    fn taken(&mut self, id: u64) {
+        self.content().messages.retain(|message| message.id != id);
+    }
+}

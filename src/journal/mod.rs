@@ -1,0 +1,18 @@
+//! What happened: versioned events, append, read, replay; one file per store.
+
+mod entry;
+mod event;
+mod failure;
+mod line;
+mod log;
+mod memory;
+mod past;
+
+pub use entry::{Entry, EntryError, Kept};
+pub use event::{Bound, Dispatch, Event, EventKind, EventName, Waiting};
+pub use failure::StepError;
+pub use line::Keep;
+pub(crate) use line::instant;
+pub use log::{Log, Message, Summary};
+pub use memory::MemoryLog;
+pub use past::{News, NewsKind, Past, PastCall, PastPhase, PastStep};
