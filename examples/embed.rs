@@ -9,11 +9,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use planrun::diag::Diagnostic;
 use planrun::diag::render::{FileReport, Look, human};
-use planrun::engine::{self, Context, Defaults, Event, EventKind, Program};
+use planrun::engine::{self, Context, Defaults, Program};
 use planrun::host::RealHost;
+use planrun::journal::{Event, EventKind};
+use planrun::protocol::Sent;
 use planrun::sema::{self, Files};
 use planrun::source::SourceFile;
-use planrun::tools::{Answer, CallError, Catalog, Permissions, Reply, Request, Sent, Transport};
+use planrun::tools::{Answer, CallError, Catalog, Permissions, Reply, Request, Transport};
 use planrun::types::{Effect, ErrorClass, Parameter, Signature, Transient, Type};
 use planrun::value::Value;
 use tokio_util::sync::CancellationToken;
@@ -99,6 +101,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
         defaults: Defaults::default(),
         observer: &mut observer,
         cancel: CancellationToken::new(),
+        log: None,
+        past: None,
     };
     let cities = Value::list(["Oslo", "Lisbon"].map(Value::from));
     let outcome =

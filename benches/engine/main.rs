@@ -15,8 +15,9 @@ use std::time::{Duration, Instant};
 
 use cpu_time::ThreadTime;
 use peak_alloc::PeakAlloc;
-use planrun::engine::{self, Context, Defaults, Event, Program};
+use planrun::engine::{self, Context, Defaults, Program};
 use planrun::host::{Host, RealHost};
+use planrun::journal::Event;
 use planrun::protocol::RunState;
 use planrun::sema::{Files, Plan, Tools, check_file};
 use planrun::source::SourceFile;

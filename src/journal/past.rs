@@ -127,7 +127,7 @@ impl Past {
                 (self.reply, self.error) = (entry.reply, entry.error);
             }
             EventName::TimerFired => self.timer(entry.path.unwrap_or_default(), entry.timer, at),
-            EventName::StepQueued => self.queued(entry.path.unwrap_or_default(), at),
+            EventName::StepQueued => self.queued(&entry.path.unwrap_or_default(), at),
             EventName::StepRunning => self.running(&mut entry, at, kept)?,
             EventName::StepWaiting => self.waiting(entry.path.unwrap_or_default(), entry.wait_ms.unwrap_or(0), at),
             EventName::StepRecovering => {
@@ -206,14 +206,14 @@ impl Past {
     }
 
     /// A call waits for a slot. One that had been announced never went out, then.
-    fn queued(&mut self, path: Arc<str>, at: i128) {
-        let call = self.steps.get_mut(&path).and_then(|step| step.call.as_mut());
+    fn queued(&mut self, path: &str, at: i128) {
+        let call = self.steps.get_mut(path).and_then(|step| step.call.as_mut());
         match call.filter(|call| call.phase == PastPhase::InFlight) {
             Some(call) => {
                 call.phase = PastPhase::Waiting(at);
                 call.trial = call.trial.saturating_sub(1);
             }
-            None => self.told(EventName::StepQueued, &path),
+            None => self.told(EventName::StepQueued, path),
         }
     }
 
