@@ -7,6 +7,7 @@ mod line;
 mod log;
 mod memory;
 mod past;
+pub mod store;
 
 pub use entry::{Entry, EntryError, Kept};
 pub use event::{Bound, Dispatch, Event, EventKind, EventName, Waiting};

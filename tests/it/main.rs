@@ -19,6 +19,7 @@ mod generate;
 mod generated;
 mod graph;
 mod init;
+mod journal;
 mod json_form;
 mod mock;
 mod model;

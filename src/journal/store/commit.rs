@@ -1,0 +1,200 @@
+//! What one transaction of the writer does.
+
+use rusqlite::{Connection, Transaction, TransactionBehavior, params};
+
+use super::digest::{Digest, link};
+use super::failure::JournalError;
+use super::nanos;
+use super::queue::{Summary, Target, Work};
+
+/// A longer text of events is cut into more segments, since readers hold one at a time.
+const LONGEST_SEGMENT: usize = 256 * 1024;
+
+/// Where one run stands after the transaction, or why it was left out.
+type Outcome = Result<Target, JournalError>;
+
+/// Events that are stored together.
+struct Segment<'a> {
+    first: u64,
+    last: u64,
+    chain: Digest,
+    text: &'a str,
+}
+
+/// The number of the row where a segment begins.
+pub(super) fn place(run: i64, number: u64) -> i64 {
+    (run << 32).saturating_add(i64::try_from(number).unwrap_or(i64::MAX))
+}
+
+/// The number of the event with which the segment in this row begins.
+pub(super) fn number_at(place: i64) -> u64 {
+    u64::from((place & 0xffff_ffff).unsigned_abs() as u32)
+}
+
+/// Writes all of it, or nothing where the file refuses. Runs that are no longer ours are left out, each for itself.
+pub(super) fn write(connection: &mut Connection, works: &[Work], until: i64) -> rusqlite::Result<Vec<Outcome>> {
+    // Hashing needs no lock on the file.
+    let cut: Vec<_> = works.iter().map(|work| segments(&work.target, &work.batch.text)).collect();
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let mut outcomes = Vec::with_capacity(works.len());
+    for (work, segments) in works.iter().zip(&cut) {
+        outcomes.push(write_one(&transaction, work, segments, until)?);
+    }
+    transaction.commit()?;
+    Ok(outcomes)
+}
+
+fn write_one(
+    transaction: &Transaction<'_>,
+    work: &Work,
+    segments: &[Segment<'_>],
+    until: i64,
+) -> rusqlite::Result<Outcome> {
+    let mut target = work.target.clone();
+    if work.failed {
+        give_back(transaction, &target)?;
+        return Ok(Ok(target));
+    }
+    if let Some(segment) = segments.last() {
+        (target.last, target.head) = (segment.last, segment.chain);
+    }
+    if !advance(transaction, &target, work.batch.summary.as_ref(), until)? {
+        return Ok(Err(JournalError::Fenced { run: target.run }));
+    }
+    for (digest, bytes) in &work.batch.blobs {
+        keep(transaction, target.id, digest, bytes)?;
+    }
+    let mut insert = transaction.prepare_cached("INSERT INTO segments (id, last, chain, text) VALUES (?, ?, ?, ?)")?;
+    for segment in segments {
+        insert.execute(params![place(target.id, segment.first), segment.last, segment.chain, segment.text])?;
+    }
+    for message in &work.batch.taken {
+        let delete = "DELETE FROM messages WHERE id = ? AND run = ?";
+        transaction.prepare_cached(delete)?.execute([*message, target.id])?;
+    }
+    if work.close {
+        give_back(transaction, &target)?;
+    }
+    Ok(Ok(target))
+}
+
+/// Brings the row of the run up to date, if its lease is still ours.
+fn advance(
+    transaction: &Transaction<'_>,
+    target: &Target,
+    summary: Option<&Summary>,
+    until: i64,
+) -> rusqlite::Result<bool> {
+    let changed = match summary {
+        None => transaction
+            .prepare_cached("UPDATE runs SET last = ?3, head = ?4, driven_until = ?5 WHERE id = ?1 AND epoch = ?2")?
+            .execute(params![target.id, target.epoch, target.last, target.head, until])?,
+        Some(summary) => transaction
+            .prepare_cached(
+                "UPDATE runs SET last = ?3, head = ?4, driven_until = ?5, state = ?6, ended = ?7, error = ?8,
+                                 note = ?9, wake_at = ?10, updated_at = ?11, steps_done = ?12, steps_all = ?13
+                 WHERE id = ?1 AND epoch = ?2",
+            )?
+            .execute(params![
+                target.id,
+                target.epoch,
+                target.last,
+                target.head,
+                until,
+                summary.state,
+                summary.ended,
+                summary.error,
+                summary.note,
+                summary.wake_at.map(nanos),
+                nanos(summary.updated_at),
+                summary.steps_done,
+                summary.steps_all,
+            ])?,
+    };
+    Ok(changed == 1)
+}
+
+/// Stores a value once, and that the run refers to it.
+pub(super) fn keep(connection: &Connection, run: i64, digest: &Digest, bytes: &[u8]) -> rusqlite::Result<()> {
+    let insert = "INSERT INTO blobs (digest, bytes) VALUES (?, ?) ON CONFLICT (digest) DO NOTHING";
+    connection.prepare_cached(insert)?.execute(params![digest, bytes])?;
+    let refer = "INSERT INTO refs (blob, run) SELECT id, ?2 FROM blobs WHERE digest = ?1 ON CONFLICT DO NOTHING";
+    connection.prepare_cached(refer)?.execute(params![digest, run])?;
+    Ok(())
+}
+
+/// Gives the lease back, if it is still ours.
+pub(super) fn give_back(connection: &Connection, target: &Target) -> rusqlite::Result<()> {
+    let update =
+        "UPDATE runs SET driver = NULL, process = NULL, machine = NULL, driven_since = NULL, driven_until = NULL
+                  WHERE id = ? AND epoch = ?";
+    connection.prepare_cached(update)?.execute([target.id, target.epoch])?;
+    Ok(())
+}
+
+/// Renews all leases; gives those that are lost.
+pub(super) fn renew(
+    connection: &mut Connection,
+    targets: &[(u64, Target)],
+    until: i64,
+) -> rusqlite::Result<Vec<(u64, String)>> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let mut lost = Vec::new();
+    {
+        let update = "UPDATE runs SET driven_until = ? WHERE id = ? AND epoch = ?";
+        let mut update = transaction.prepare_cached(update)?;
+        for (key, target) in targets {
+            if update.execute([until, target.id, target.epoch])? == 0 {
+                lost.push((*key, target.run.clone()));
+            }
+        }
+    }
+    transaction.commit()?;
+    Ok(lost)
+}
+
+/// Cuts lines into segments and reckons the chain after each.
+fn segments<'a>(target: &Target, text: &'a str) -> Vec<Segment<'a>> {
+    let mut segments = Vec::new();
+    let (mut chain, mut last) = (target.head, target.last);
+    let (mut begin, mut end, mut first) = (0, 0, last + 1);
+    for line in text.split_inclusive('\n') {
+        if end > begin && end - begin + line.len() > LONGEST_SEGMENT {
+            segments.push(Segment { first, last, chain, text: &text[begin..end] });
+            (begin, first) = (end, last + 1);
+        }
+        chain = link(&chain, line.strip_suffix('\n').unwrap_or(line));
+        last += 1;
+        end += line.len();
+    }
+    if end > begin {
+        segments.push(Segment { first, last, chain, text: &text[begin..end] });
+    }
+    segments
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_texts_are_cut_between_lines_and_the_chain_goes_on() {
+        let target = Target { id: 3, run: "r".into(), epoch: 1, last: 7, head: Digest::of(b"h") };
+        let line = format!("{}\n", "x".repeat(100_000));
+        let text = line.repeat(5);
+        let cut = segments(&target, &text);
+        let numbers: Vec<_> = cut.iter().map(|segment| (segment.first, segment.last)).collect();
+        assert_eq!(numbers, [(8, 9), (10, 11), (12, 12)]);
+        assert_eq!(cut.iter().map(|segment| segment.text).collect::<String>(), text);
+        let whole = text.lines().fold(target.head, |head, line| link(&head, line));
+        assert_eq!(cut.last().unwrap().chain, whole);
+        assert!(segments(&target, "").is_empty());
+    }
+
+    #[test]
+    fn a_place_tells_run_and_number() {
+        assert_eq!(place(3, 8), (3 << 32) + 8);
+        assert_eq!(number_at(place(3, 8)), 8);
+        assert_eq!(number_at(place(1, u64::from(u32::MAX))), u64::from(u32::MAX));
+    }
+}

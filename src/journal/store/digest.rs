@@ -1,0 +1,119 @@
+//! Hashes of content, and the chain over the events of a run.
+
+use std::fmt;
+use std::str::FromStr;
+
+use rusqlite::ToSql;
+use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSqlOutput, ValueRef};
+
+/// A BLAKE3 hash; its text is 64 hexadecimal digits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Digest([u8; 32]);
+
+impl Digest {
+    /// The hash of these bytes.
+    #[must_use]
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(*blake3::hash(bytes).as_bytes())
+    }
+}
+
+impl From<blake3::Hash> for Digest {
+    fn from(hash: blake3::Hash) -> Self {
+        Self(*hash.as_bytes())
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&blake3::Hash::from_bytes(self.0).to_hex())
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
+    }
+}
+
+/// The text is no hash.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not 64 hexadecimal digits")]
+pub struct NoDigest;
+
+impl FromStr for Digest {
+    type Err = NoDigest;
+
+    fn from_str(text: &str) -> Result<Self, NoDigest> {
+        // Capital digits would make two texts of one hash.
+        let small = text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        blake3::Hash::from_hex(text).ok().filter(|_| small).map(Self::from).ok_or(NoDigest)
+    }
+}
+
+impl ToSql for Digest {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(ValueRef::Blob(&self.0)))
+    }
+}
+
+impl FromSql for Digest {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        value.as_blob()?.try_into().map(Self).map_err(|_| FromSqlError::InvalidType)
+    }
+}
+
+/// What never changes of a run. The chain begins with its hash, so that events belong to one run only.
+pub(super) struct Origin<'a> {
+    pub run: &'a str,
+    pub plan: &'a str,
+    pub digest: Digest,
+    pub pinned: Digest,
+    pub created_at: i64,
+}
+
+impl Origin<'_> {
+    /// The value of the chain before the first event.
+    pub(super) fn head(&self) -> Digest {
+        let mut hasher = blake3::Hasher::new_derive_key("planrun journal 1, the beginning of a run");
+        let created_at = self.created_at.to_le_bytes();
+        let parts: [&[u8]; 5] =
+            [self.run.as_bytes(), self.plan.as_bytes(), &self.digest.0, &self.pinned.0, &created_at];
+        for part in parts {
+            // Lengths keep the end of one part from being the beginning of the next.
+            hasher.update(&(part.len() as u64).to_le_bytes());
+            hasher.update(part);
+        }
+        hasher.finalize().into()
+    }
+}
+
+/// The chain after one more event: the hash of the value before it and of its line.
+pub(super) fn link(head: &Digest, line: &str) -> Digest {
+    blake3::Hasher::new().update(&head.0).update(line.as_bytes()).finalize().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_of_hashes_read_back_and_have_one_form() {
+        let digest = Digest::of(b"x");
+        assert_eq!(digest.to_string().parse(), Ok(digest));
+        assert_eq!(digest.to_string().to_uppercase().parse::<Digest>(), Err(NoDigest));
+        assert_eq!("12".parse::<Digest>(), Err(NoDigest));
+    }
+
+    #[test]
+    fn a_chain_begins_with_everything_that_names_the_run() {
+        let origin = |run, plan, at| {
+            Origin { run, plan, digest: Digest::of(b"d"), pinned: Digest::of(b"p"), created_at: at }.head()
+        };
+        let heads = [origin("ab", "c", 1), origin("a", "bc", 1), origin("ab", "c", 2), origin("ab", "", 1)];
+        for (index, head) in heads.iter().enumerate() {
+            assert!(!heads[..index].contains(head));
+            assert_ne!(link(head, "{}"), link(head, "{ }"));
+        }
+    }
+}

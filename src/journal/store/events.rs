@@ -1,0 +1,171 @@
+//! Events read back, a segment at a time, each proved by the chain before it is given.
+
+use std::sync::Arc;
+
+use rusqlite::{Connection, OptionalExtension as _, params};
+
+use super::commit::{number_at, place};
+use super::digest::{Digest, Origin, link};
+use super::failure::{Damage, JournalError};
+use super::rows::RunRow;
+use super::{Inner, nanos};
+
+/// An event as it was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recorded {
+    pub number: u64,
+    /// One line of JSON, without its line feed.
+    pub line: String,
+}
+
+/// The events of a run as far as they went when the reading began. Ends behind the first that cannot be trusted.
+#[derive(Debug)]
+pub struct Events {
+    journal: Arc<Inner>,
+    id: i64,
+    run: String,
+    /// The first that is wanted.
+    from: u64,
+    /// The next that is given.
+    next: u64,
+    /// The last on disk when the reading began, and the chain after it.
+    last: u64,
+    head: Digest,
+    /// The chain before the next segment.
+    chain: Digest,
+    /// The segment that is given away just now, proved, and how much of it was given.
+    text: String,
+    given: usize,
+    over: bool,
+}
+
+/// One row of segments.
+struct Segment {
+    place: i64,
+    last: u64,
+    chain: Digest,
+    text: String,
+}
+
+impl Events {
+    pub(super) fn of(journal: Arc<Inner>, run: &str, from: u64) -> Result<Self, JournalError> {
+        let (id, row) = journal.row(run)?;
+        let from = from.max(1);
+        let (next, chain) = journal.read(|connection| start(connection, id, from))?.unwrap_or((1, row.origin()));
+        let (run, last, head) = (run.to_owned(), row.events, row.head);
+        let over = from > last && last > 0;
+        let mut events = Self { journal, id, run, from, next, last, head, chain, text: String::new(), given: 0, over };
+        if last == 0 && chain != head {
+            events.over = true;
+            return Err(events.damaged(Damage::Run { run: events.run.clone(), why: "it was altered".into() }));
+        }
+        Ok(events)
+    }
+
+    /// Reads the next segment and proves it.
+    fn load(&mut self) -> Result<(), JournalError> {
+        let found = {
+            let front = self.journal.front();
+            segment(&front, self.id, self.next, self.last).optional()
+        };
+        let segment = match found {
+            Ok(Some(segment)) => segment,
+            Ok(None) => return Err(self.missing()),
+            Err(error) => {
+                let told = self.journal.told(&error);
+                let unreadable = matches!(told, JournalError::Damaged { .. });
+                return Err(if unreadable { self.at_fault(self.last, "they cannot be read") } else { told });
+            }
+        };
+        let (first, last) = (number_at(segment.place), segment.last);
+        if first != self.next {
+            return Err(self.at_fault(first.saturating_sub(1), "they are missing"));
+        }
+        let lines = segment.text.split_terminator('\n').count() as u64;
+        if last < first || last > self.last || lines != last - first + 1 || !segment.text.ends_with('\n') {
+            return Err(self.at_fault(last.clamp(first, self.last), "they were cut or altered"));
+        }
+        let chain = segment.text.split_terminator('\n').fold(self.chain, |chain, line| link(&chain, line));
+        if chain != segment.chain || (last == self.last && chain != self.head) {
+            return Err(self.at_fault(last, "they were altered"));
+        }
+        (self.chain, self.text, self.given) = (chain, segment.text, 0);
+        Ok(())
+    }
+
+    /// Nothing is there where events should be: they were taken away, or the run was deleted while it was read.
+    fn missing(&self) -> JournalError {
+        match self.journal.row(&self.run) {
+            Ok(_) => self.at_fault(self.last, "they are missing"),
+            Err(error) => error,
+        }
+    }
+
+    fn at_fault(&self, last: u64, why: &str) -> JournalError {
+        let (run, first, last) = (self.run.clone(), self.next, last.max(self.next));
+        self.damaged(Damage::Events { run, first, last, why: why.into() })
+    }
+
+    fn damaged(&self, what: Damage) -> JournalError {
+        self.journal.damaged(what)
+    }
+}
+
+impl Iterator for Events {
+    type Item = Result<Recorded, JournalError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if self.over || (self.next > self.last && self.given == self.text.len()) {
+                return None;
+            }
+            if self.given == self.text.len()
+                && let Err(error) = self.load()
+            {
+                self.over = true;
+                return Some(Err(error));
+            }
+            let rest = &self.text[self.given..];
+            let line = rest.split_terminator('\n').next().unwrap_or(rest);
+            self.given += line.len() + 1;
+            let number = self.next;
+            self.next += 1;
+            if number >= self.from {
+                return Some(Ok(Recorded { number, line: line.to_owned() }));
+            }
+        }
+    }
+}
+
+impl RunRow {
+    /// The chain before its first event.
+    pub(super) fn origin(&self) -> Digest {
+        let created_at = nanos(self.created_at);
+        Origin { run: &self.run, plan: &self.plan, digest: self.digest, pinned: self.pinned, created_at }.head()
+    }
+}
+
+/// The number and the chain where the segment begins that holds this event; none for the first segment.
+fn start(connection: &Connection, run: i64, from: u64) -> rusqlite::Result<Option<(u64, Digest)>> {
+    let select = "SELECT last, chain FROM segments WHERE id BETWEEN ?1 AND ?2 AND last < ?3 ORDER BY id DESC LIMIT 1";
+    connection
+        .prepare_cached(select)?
+        .query_row(params![place(run, 0), place(run, from), from], |row| {
+            Ok((row.get::<_, u64>(0)?.saturating_add(1), row.get(1)?))
+        })
+        .optional()
+}
+
+fn segment(connection: &Connection, run: i64, next: u64, last: u64) -> rusqlite::Result<Segment> {
+    let select = "SELECT id, last, chain, text FROM segments WHERE id BETWEEN ? AND ? ORDER BY id LIMIT 1";
+    connection.prepare_cached(select)?.query_row([place(run, next), place(run, last)], |row| {
+        Ok(Segment { place: row.get(0)?, last: row.get(1)?, chain: row.get(2)?, text: row.get(3)? })
+    })
+}
+
+/// The last event of a run by its segments, and the chain after it.
+pub(super) fn newest(connection: &Connection, run: i64) -> rusqlite::Result<(u64, Digest)> {
+    let select = "SELECT last, chain FROM segments WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT 1";
+    let range = [place(run, 0), place(run, u64::from(u32::MAX))];
+    connection.prepare_cached(select)?.query_row(range, |row| Ok((row.get(0)?, row.get(1)?)))
+}

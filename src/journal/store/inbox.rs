@@ -1,0 +1,41 @@
+//! What others say to a run: written by anybody, given to whoever drives it, gone when an event has journaled it.
+
+use rusqlite::params;
+
+use super::failure::JournalError;
+use super::{Inner, rows};
+
+/// Something that was said to a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// Grows with each message of the journal.
+    pub id: u64,
+    /// Nanoseconds since 1970.
+    pub at: i128,
+    pub text: String,
+}
+
+impl Inner {
+    pub(super) fn post(&self, run: &str, text: &str) -> Result<u64, JournalError> {
+        self.change(|transaction| {
+            let told = |error: rusqlite::Error| self.told(&error);
+            let found = rows::find(transaction, run).map_err(told)?;
+            let (id, _) = found.ok_or_else(|| JournalError::NotFound { run: run.into() })?;
+            let insert = "INSERT INTO messages (run, at, text) VALUES (?, ?, ?)";
+            transaction.execute(insert, params![id, self.now(), text]).map_err(told)?;
+            Ok(u64::try_from(transaction.last_insert_rowid()).unwrap_or(0))
+        })
+    }
+
+    /// The messages to a run behind this one, oldest first.
+    pub(super) fn messages(&self, run: i64, behind: u64) -> Result<Vec<Message>, JournalError> {
+        let select = "SELECT id, at, text FROM messages WHERE run = ? AND id > ? ORDER BY id";
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(select)?;
+            let messages = statement.query_map(params![run, behind], |row| {
+                Ok(Message { id: row.get(0)?, at: row.get::<_, i64>(1)?.into(), text: row.get(2)? })
+            })?;
+            messages.collect()
+        })
+    }
+}

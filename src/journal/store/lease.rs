@@ -1,0 +1,155 @@
+//! Who drives a run: taking its lease, and telling a driver that lives from one that is dead.
+
+use std::fmt;
+
+use rusqlite::{Connection, OptionalExtension as _, Transaction, named_params, params};
+
+use super::digest::{Digest, Origin};
+use super::failure::{Damage, JournalError};
+use super::process::{self, Life};
+use super::rows::{self, RunRow};
+use super::{Inner, NewRun, nanos};
+
+/// A process that drives a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    pub driver: String,
+    /// The id of its process on its machine.
+    pub process: u32,
+    pub machine: String,
+    /// In nanoseconds since 1970.
+    pub since: i128,
+    /// When its lease ends if it is not heard of until then, in nanoseconds since 1970.
+    pub until: i128,
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "process {} on `{}`", self.process, self.machine)?;
+        let since = jiff::Timestamp::from_nanosecond(self.since).map(|since| since.round(jiff::Unit::Second));
+        if let Ok(Ok(since)) = since {
+            write!(formatter, " (since {since})")?;
+        }
+        Ok(())
+    }
+}
+
+/// A run that this process drives.
+pub(super) struct Lease {
+    pub id: i64,
+    pub run: String,
+    pub epoch: i64,
+    /// The number of the last event and the chain after it.
+    pub last: u64,
+    pub head: Digest,
+    /// The driver before ended without giving the run back.
+    pub after_crash: bool,
+}
+
+/// What becomes of a wish to create a run.
+pub(super) enum Creation {
+    New(Lease),
+    Exists(Box<RunRow>),
+}
+
+impl Inner {
+    /// Makes the row of a run and takes its lease, in one transaction.
+    pub(super) fn create_row(&self, new: &NewRun<'_>, driver: &str) -> Result<Creation, JournalError> {
+        let pinned = Digest::of(new.pinned);
+        let created_at = nanos(new.at);
+        let origin = Origin { run: new.run, plan: new.plan, digest: new.digest, pinned, created_at };
+        let head = origin.head();
+        self.change(|transaction| {
+            let there = rows::find(transaction, new.run).map_err(|error| self.told(&error))?;
+            if let Some((_, row)) = there {
+                if row.digest == new.digest {
+                    return Ok(Creation::Exists(Box::new(row)));
+                }
+                let (there, given) = (row.digest, new.digest);
+                return Err(JournalError::OtherInput { run: new.run.into(), there, given });
+            }
+            let id = self.insert(transaction, &origin, &head, driver).map_err(|error| self.told(&error))?;
+            super::commit::keep(transaction, id, &pinned, new.pinned).map_err(|error| self.told(&error))?;
+            let (run, after_crash) = (new.run.to_owned(), false);
+            Ok(Creation::New(Lease { id, run, epoch: 1, last: 0, head, after_crash }))
+        })
+    }
+
+    fn insert(
+        &self,
+        transaction: &Transaction<'_>,
+        origin: &Origin<'_>,
+        head: &Digest,
+        driver: &str,
+    ) -> rusqlite::Result<i64> {
+        transaction.execute(
+            "INSERT INTO runs (run, plan, digest, pinned, created_at, updated_at, state, last, head, epoch,
+                               driver, process, machine, driven_since, driven_until)
+             VALUES (:run, :plan, :digest, :pinned, :at, :at, 'pending', 0, :head, 1,
+                     :driver, :process, :machine, :since, :until)",
+            named_params! {
+                ":run": origin.run, ":plan": origin.plan, ":digest": origin.digest, ":pinned": origin.pinned,
+                ":at": origin.created_at, ":head": head, ":driver": driver, ":process": std::process::id(),
+                ":machine": self.machine.name, ":since": self.now(), ":until": self.until(),
+            },
+        )?;
+        Ok(transaction.last_insert_rowid())
+    }
+
+    /// Takes the lease of a run, unless somebody who lives has it.
+    pub(super) fn take_lease(&self, run: &str, driver: &str) -> Result<Lease, JournalError> {
+        self.change(|transaction| {
+            let told = |error: rusqlite::Error| self.told(&error);
+            let found = rows::find(transaction, run).map_err(told)?;
+            let (id, row) = found.ok_or_else(|| JournalError::NotFound { run: run.into() })?;
+            let after_crash = row.holder.is_some();
+            if let Some(holder) = row.holder
+                && self.is_driven(&holder)
+            {
+                return Err(JournalError::Driven { run: run.into(), holder });
+            }
+            let epoch: i64 = transaction
+                .query_row(
+                    "UPDATE runs SET epoch = epoch + 1, driver = ?2, process = ?3, machine = ?4,
+                                     driven_since = ?5, driven_until = ?6
+                     WHERE id = ?1 RETURNING epoch",
+                    params![id, driver, std::process::id(), self.machine.name, self.now(), self.until()],
+                    |row| row.get(0),
+                )
+                .map_err(told)?;
+            self.whole(transaction, id, run, row.events, row.head)?;
+            Ok(Lease { id, run: run.into(), epoch, last: row.events, head: row.head, after_crash })
+        })
+    }
+
+    /// New events must not be put behind others than the row tells of.
+    fn whole(&self, at: &Connection, id: i64, run: &str, last: u64, head: Digest) -> Result<(), JournalError> {
+        let newest = super::events::newest(at, id).optional().map_err(|error| self.told(&error))?;
+        match newest {
+            Some(newest) if newest == (last, head) => Ok(()),
+            None if last == 0 => Ok(()),
+            _ => {
+                let why = format!("it speaks of {last} events, which is not what is there");
+                Err(JournalError::Damaged { path: self.path.clone(), what: Damage::Run { run: run.into(), why } })
+            }
+        }
+    }
+
+    /// Whether this holder can still write. On this machine its lock tells; of others only their time is known.
+    pub(super) fn is_driven(&self, holder: &Holder) -> bool {
+        match process::life(&self.path, &self.machine, &holder.driver) {
+            Life::Alive => true,
+            Life::Dead => false,
+            Life::Unknown => holder.until > self.host.now(),
+        }
+    }
+
+    pub(super) fn now(&self) -> i64 {
+        nanos(self.host.now())
+    }
+
+    /// When a lease that is taken or renewed now ends.
+    fn until(&self) -> i64 {
+        self.now().saturating_add(i64::try_from(self.settings.lease.as_nanos()).unwrap_or(i64::MAX))
+    }
+}

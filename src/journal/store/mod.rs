@@ -1,0 +1,292 @@
+//! The store of events: one file below the project, written by one thread of each process, read by everybody.
+
+mod commit;
+mod digest;
+mod driver;
+mod events;
+mod failure;
+mod file;
+mod inbox;
+mod lease;
+mod process;
+mod queue;
+mod rows;
+mod schema;
+mod writer;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior};
+
+pub use digest::{Digest, NoDigest};
+pub use driver::Driver;
+pub use events::{Events, Recorded};
+pub use failure::{Damage, JournalError};
+pub use inbox::Message;
+pub use lease::Holder;
+pub use queue::{Durable, Summary};
+pub use rows::{Filter, RunRow};
+
+use crate::host::Host;
+use lease::{Creation, Lease};
+use process::Machine;
+use writer::Writer;
+
+/// How a journal is written and waited for.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub synchronous: Synchronous,
+    /// How long a driver of another machine that is not heard of keeps its run.
+    pub lease: Duration,
+    /// How long to wait for another process that is just writing.
+    pub patience: Duration,
+    /// The file may not grow beyond this; without it the disk alone bounds it.
+    pub most_bytes: Option<u64>,
+}
+
+/// When an event counts as durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Synchronous {
+    /// When it survives a loss of power.
+    #[default]
+    Full,
+    /// When it survives the end of the process; a loss of power may take the newest events, never others.
+    Normal,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let (lease, patience) = (Duration::from_secs(30), Duration::from_secs(30));
+        Self { synchronous: Synchronous::Full, lease, patience, most_bytes: None }
+    }
+}
+
+/// What a run is, when it is new.
+#[derive(Clone, Copy, Debug)]
+pub struct NewRun<'a> {
+    pub run: &'a str,
+    pub plan: &'a str,
+    /// Of the plan and its inputs: what tells the same run from another one of the same id.
+    pub digest: Digest,
+    /// Everything that the run is bound to, as one document.
+    pub pinned: &'a [u8],
+    /// Nanoseconds since 1970.
+    pub at: i128,
+}
+
+/// What became of a wish to create a run.
+#[derive(Debug)]
+pub enum Created {
+    /// It is new, and this process drives it.
+    New(Driver),
+    /// It was there, with the same plan and inputs.
+    Exists(Box<RunRow>),
+}
+
+/// A journal. Clones share one file and one writer.
+#[derive(Clone, Debug)]
+pub struct Journal {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    path: PathBuf,
+    settings: Settings,
+    host: Arc<dyn Host>,
+    machine: Machine,
+    read_only: bool,
+    /// For everything but events.
+    front: Mutex<Connection>,
+    /// Begins with the first run that this process drives.
+    writer: Mutex<Option<Writer>>,
+}
+
+impl Journal {
+    /// Opens the journal at this path for writing, and makes it and its folder where there is none.
+    ///
+    /// # Errors
+    /// Where the file is no journal, is damaged, has a newer format, or cannot be written. It is then left as it is.
+    pub fn open(path: &Path, settings: Settings, host: Arc<dyn Host>) -> Result<Self, JournalError> {
+        let connection = file::for_writing(path, &settings)?;
+        Ok(Self::with(path, settings, host, connection, false))
+    }
+
+    /// Opens the journal at this path for reading only, while others may write.
+    ///
+    /// # Errors
+    /// As [`Self::open`]; `Absent` where there is none.
+    pub fn read(path: &Path, settings: Settings, host: Arc<dyn Host>) -> Result<Self, JournalError> {
+        let connection = file::for_reading(path, &settings)?;
+        Ok(Self::with(path, settings, host, connection, true))
+    }
+
+    fn with(path: &Path, settings: Settings, host: Arc<dyn Host>, front: Connection, read_only: bool) -> Self {
+        let machine = Machine::here(&*host);
+        let (front, writer) = (Mutex::new(front), Mutex::new(None));
+        let path = path.to_owned();
+        Self { inner: Arc::new(Inner { path, settings, host, machine, read_only, front, writer }) }
+    }
+
+    /// Makes a new run that this process drives, unless a run of this id is there with the same digest.
+    ///
+    /// # Errors
+    /// `OtherInput` where it is there with another digest; else what the file says.
+    pub fn create(&self, new: &NewRun<'_>) -> Result<Created, JournalError> {
+        let driver = self.inner.presence()?;
+        match self.inner.create_row(new, &driver)? {
+            Creation::New(lease) => self.begin(lease).map(Created::New),
+            Creation::Exists(row) => Ok(Created::Exists(row)),
+        }
+    }
+
+    /// Takes the lease of a run, named in full.
+    ///
+    /// # Errors
+    /// `Driven` where a process that lives drives it; `NotFound`; else what the file says.
+    pub fn drive(&self, run: &str) -> Result<Driver, JournalError> {
+        let driver = self.inner.presence()?;
+        self.begin(self.inner.take_lease(run, &driver)?)
+    }
+
+    fn begin(&self, lease: Lease) -> Result<Driver, JournalError> {
+        let mut writer = self.inner.writer();
+        let writer = self.inner.started(&mut writer)?;
+        Ok(Driver::new(Arc::clone(&self.inner), Arc::clone(&writer.queue), lease))
+    }
+
+    /// The run of this id, or the only one whose id begins so.
+    ///
+    /// # Errors
+    /// `NotFound`, `Ambiguous`; else what the file says.
+    pub fn run(&self, prefix: &str) -> Result<RunRow, JournalError> {
+        self.inner.resolve(prefix)
+    }
+
+    /// The runs that pass the filter, the newest first.
+    ///
+    /// # Errors
+    /// What the file says.
+    pub fn runs(&self, filter: &Filter) -> Result<Vec<RunRow>, JournalError> {
+        self.inner.list(filter)
+    }
+
+    /// Whether the holder of a run lives, as far as can be told.
+    #[must_use]
+    pub fn is_driven(&self, row: &RunRow) -> bool {
+        row.holder.as_ref().is_some_and(|holder| self.inner.is_driven(holder))
+    }
+
+    /// The events of a run, named in full, from this number on, each proved by the chain before it is given.
+    ///
+    /// # Errors
+    /// `NotFound`; else what the file says.
+    pub fn events(&self, run: &str, from: u64) -> Result<Events, JournalError> {
+        Events::of(Arc::clone(&self.inner), run, from)
+    }
+
+    /// The pinned document of a run, named in full.
+    ///
+    /// # Errors
+    /// `NotFound`, `Damaged`; else what the file says.
+    pub fn pinned(&self, run: &str) -> Result<Vec<u8>, JournalError> {
+        self.blob(self.inner.row(run)?.1.pinned)
+    }
+
+    /// What was kept under this hash.
+    ///
+    /// # Errors
+    /// `NoValue`, `Damaged`; else what the file says.
+    pub fn blob(&self, digest: Digest) -> Result<Vec<u8>, JournalError> {
+        let select = "SELECT bytes FROM blobs WHERE digest = ?";
+        let bytes: Option<Vec<u8>> = self
+            .inner
+            .read(|connection| connection.prepare_cached(select)?.query_row([digest], |row| row.get(0)).optional())?;
+        let bytes = bytes.ok_or(JournalError::NoValue { digest })?;
+        if Digest::of(&bytes) == digest {
+            return Ok(bytes);
+        }
+        Err(self.inner.damaged(Damage::Value { digest }))
+    }
+
+    /// Says something to a run, named in full, whoever drives it. Gives the number of the message.
+    ///
+    /// # Errors
+    /// `NotFound`; else what the file says.
+    pub fn post(&self, run: &str, text: &str) -> Result<u64, JournalError> {
+        self.inner.post(run, text)
+    }
+}
+
+impl fmt::Debug for Inner {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Journal").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+impl Inner {
+    /// This process as a driver: its id, which others find its lock by.
+    fn presence(&self) -> Result<String, JournalError> {
+        let mut writer = self.writer();
+        self.started(&mut writer).map(|writer| writer.presence.driver.clone())
+    }
+
+    fn started<'a>(&self, writer: &'a mut Option<Writer>) -> Result<&'a mut Writer, JournalError> {
+        if self.read_only {
+            let why = "it was opened for reading only".into();
+            return Err(JournalError::ReadOnly { path: self.path.clone(), why });
+        }
+        match writer {
+            Some(writer) => Ok(writer),
+            None => Ok(writer.insert(Writer::start(&self.path, &self.settings, &self.host, &self.machine)?)),
+        }
+    }
+
+    /// The row of a run of exactly this id, and its number.
+    fn row(&self, run: &str) -> Result<(i64, RunRow), JournalError> {
+        let found = self.read(|connection| rows::find(connection, run))?;
+        found.ok_or_else(|| JournalError::NotFound { run: run.into() })
+    }
+
+    fn read<T>(&self, read: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, JournalError> {
+        read(&self.front()).map_err(|error| self.told(&error))
+    }
+
+    /// Changes the file at once or not at all.
+    fn change<T>(&self, change: impl FnOnce(&Transaction<'_>) -> Result<T, JournalError>) -> Result<T, JournalError> {
+        if self.read_only {
+            let why = "it was opened for reading only".into();
+            return Err(JournalError::ReadOnly { path: self.path.clone(), why });
+        }
+        let mut front = self.front();
+        let transaction =
+            front.transaction_with_behavior(TransactionBehavior::Immediate).map_err(|error| self.told(&error))?;
+        let changed = change(&transaction)?;
+        transaction.commit().map_err(|error| self.told(&error))?;
+        Ok(changed)
+    }
+
+    fn told(&self, error: &rusqlite::Error) -> JournalError {
+        JournalError::from_sqlite(&self.path, error)
+    }
+
+    fn damaged(&self, what: Damage) -> JournalError {
+        JournalError::Damaged { path: self.path.clone(), what }
+    }
+
+    // A transaction that a panic cuts short is taken back, so what is behind a poisoned lock is whole.
+    fn front(&self) -> MutexGuard<'_, Connection> {
+        self.front.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn writer(&self) -> MutexGuard<'_, Option<Writer>> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Nanoseconds since 1970 as the file has them, which reach to the year 2262.
+fn nanos(moment: i128) -> i64 {
+    i64::try_from(moment).unwrap_or(if moment < 0 { i64::MIN } else { i64::MAX })
+}

@@ -1,0 +1,316 @@
+//! What drivers hand over and the writer takes: all that came while the last commit ran goes into the next one.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use super::digest::Digest;
+use super::failure::JournalError;
+use super::lease::Lease;
+
+/// Beyond so many bytes that wait, whoever hands over waits, too.
+const MOST_WAITING: usize = 64 << 20;
+
+/// How far the events of a run are on disk.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Durable {
+    /// The number of the last event on disk.
+    pub through: u64,
+    /// Why nothing more will be.
+    pub failure: Option<JournalError>,
+}
+
+/// Where a run stands, for lists of runs. Moments are nanoseconds since 1970.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Summary {
+    pub state: String,
+    /// Nothing more happens to it, so that it may be deleted some day.
+    pub ended: bool,
+    /// The class of its error.
+    pub error: Option<String>,
+    /// A short text for people, such as what it waits for.
+    pub note: Option<String>,
+    /// When it wants to go on by itself.
+    pub wake_at: Option<i128>,
+    pub updated_at: i128,
+    pub steps_done: u64,
+    pub steps_all: Option<u64>,
+}
+
+/// What one driver hands over at once.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    /// Lines, each ended by a line feed.
+    pub text: String,
+    /// How many.
+    pub lines: u64,
+    pub summary: Option<Summary>,
+    pub blobs: Vec<(Digest, Vec<u8>)>,
+    /// Messages that the lines journal.
+    pub taken: Vec<i64>,
+}
+
+impl Batch {
+    pub(super) fn is_empty(&self) -> bool {
+        self.lines == 0 && self.summary.is_none() && self.blobs.is_empty() && self.taken.is_empty()
+    }
+
+    fn bytes(&self) -> usize {
+        self.text.len() + self.blobs.iter().map(|(_, bytes)| bytes.len()).sum::<usize>()
+    }
+
+    /// Puts a later one behind this, and leaves that empty.
+    fn extend(&mut self, later: &mut Self) {
+        if self.is_empty() {
+            std::mem::swap(self, later);
+            return;
+        }
+        self.text.push_str(&later.text);
+        self.lines += later.lines;
+        self.summary = later.summary.take().or_else(|| self.summary.take());
+        self.blobs.append(&mut later.blobs);
+        self.taken.append(&mut later.taken);
+        later.clear();
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.text.clear();
+        self.lines = 0;
+        self.summary = None;
+        self.blobs.clear();
+        self.taken.clear();
+    }
+}
+
+/// One driven run as the writer sees it.
+#[derive(Clone, Debug)]
+pub(super) struct Target {
+    pub id: i64,
+    pub run: String,
+    pub epoch: i64,
+    /// The last event on disk, and the chain after it.
+    pub last: u64,
+    pub head: Digest,
+}
+
+impl From<Lease> for Target {
+    fn from(lease: Lease) -> Self {
+        Self { id: lease.id, run: lease.run, epoch: lease.epoch, last: lease.last, head: lease.head }
+    }
+}
+
+/// What the writer has to write of one run.
+#[derive(Debug)]
+pub(super) struct Work {
+    pub key: u64,
+    pub target: Target,
+    pub batch: Batch,
+    /// The lease goes back with it.
+    pub close: bool,
+    /// The run can no longer be written; only its lease goes back.
+    pub failed: bool,
+}
+
+#[derive(Debug)]
+struct Entry {
+    target: Target,
+    pending: Batch,
+    /// An empty one whose memory is used again.
+    spare: Batch,
+    closing: bool,
+    durable: watch::Sender<Durable>,
+    heard: watch::Sender<u64>,
+}
+
+impl Entry {
+    fn failed(&self) -> bool {
+        self.durable.borrow().failure.is_some()
+    }
+}
+
+#[derive(Debug, Default)]
+struct State {
+    entries: BTreeMap<u64, Entry>,
+    next: u64,
+    /// Of what waits or is just being written.
+    bytes: usize,
+    stop: bool,
+}
+
+/// Between drivers and the writer.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    state: Mutex<State>,
+    /// There is work.
+    work: Condvar,
+    /// There is room again, or a run was given back.
+    done: Condvar,
+}
+
+/// A driver's end of the queue.
+pub(super) struct Enrolled {
+    pub key: u64,
+    pub durable: watch::Receiver<Durable>,
+    pub heard: watch::Receiver<u64>,
+}
+
+impl Queue {
+    pub(super) fn enrol(&self, target: Target) -> Enrolled {
+        let (durable, told) = watch::channel(Durable { through: target.last, failure: None });
+        let (heard, hears) = watch::channel(0);
+        let mut state = self.state();
+        let key = state.next;
+        state.next += 1;
+        let (pending, spare) = (Batch::default(), Batch::default());
+        state.entries.insert(key, Entry { target, pending, spare, closing: false, durable, heard });
+        Enrolled { key, durable: told, heard: hears }
+    }
+
+    /// Takes what a driver hands over and leaves it an empty batch; waits where too much waits already.
+    pub(super) fn hand_over(&self, key: u64, batch: &mut Batch) {
+        let mut state = self.state();
+        while state.bytes > MOST_WAITING && !state.stop {
+            state = self.done.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        let State { entries, bytes, .. } = &mut *state;
+        let Some(entry) = entries.get_mut(&key).filter(|entry| !entry.failed()) else {
+            batch.clear();
+            return;
+        };
+        *bytes += batch.bytes();
+        entry.pending.extend(batch);
+        drop(state);
+        self.work.notify_one();
+    }
+
+    /// Has the lease given back when everything that was handed over is written.
+    pub(super) fn close(&self, key: u64) {
+        if let Some(entry) = self.state().entries.get_mut(&key) {
+            entry.closing = true;
+        }
+        self.work.notify_one();
+    }
+
+    /// Waits until the lease was given back.
+    pub(super) fn wait_closed(&self, key: u64) {
+        let mut state = self.state();
+        while state.entries.contains_key(&key) {
+            state = self.done.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Asks the writer to end when everything is written.
+    pub(super) fn stop(&self) {
+        self.state().stop = true;
+        self.work.notify_one();
+    }
+
+    /// All there is to write, after waiting for it so long at most; the flag says that nothing more will come.
+    pub(super) fn take(&self, at_most: Duration) -> (Vec<Work>, bool) {
+        let idle = |state: &mut State| {
+            !state.stop && !state.entries.values().any(|entry| entry.closing || !entry.pending.is_empty())
+        };
+        let waited = self.work.wait_timeout_while(self.state(), at_most, idle);
+        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let stop = state.stop;
+        let mut works = Vec::new();
+        for (key, entry) in &mut state.entries {
+            if !entry.closing && entry.pending.is_empty() {
+                continue;
+            }
+            let batch = std::mem::replace(&mut entry.pending, std::mem::take(&mut entry.spare));
+            let (target, failed) = (entry.target.clone(), entry.failed());
+            works.push(Work { key: *key, target, batch, close: entry.closing, failed });
+        }
+        (works, stop)
+    }
+
+    /// Tells a driver how its work went, which is where the run stands now or why it can no longer be written.
+    pub(super) fn settle(&self, mut work: Work, outcome: Result<Target, JournalError>) {
+        let mut state = self.state();
+        let State { entries, bytes, .. } = &mut *state;
+        *bytes = bytes.saturating_sub(work.batch.bytes());
+        if let Some(entry) = entries.get_mut(&work.key) {
+            match outcome {
+                Ok(target) => {
+                    let through = target.last;
+                    entry.target = target;
+                    entry.durable.send_modify(|durable| durable.through = through);
+                }
+                Err(error) => entry.fail(error),
+            }
+            work.batch.clear();
+            entry.spare = work.batch;
+        }
+        if work.close {
+            entries.remove(&work.key);
+        }
+        drop(state);
+        self.done.notify_all();
+    }
+
+    /// The runs that can be written.
+    pub(super) fn targets(&self) -> Vec<(u64, Target)> {
+        let state = self.state();
+        let open = state.entries.iter().filter(|(_, entry)| !entry.failed());
+        open.map(|(key, entry)| (*key, entry.target.clone())).collect()
+    }
+
+    /// Nothing of this run can be written any more.
+    pub(super) fn fail(&self, key: u64, error: JournalError) {
+        if let Some(entry) = self.state().entries.get_mut(&key) {
+            entry.fail(error);
+        }
+    }
+
+    /// Tells a driver the number of the newest message to its run.
+    pub(super) fn heard(&self, key: u64, newest: u64) {
+        if let Some(entry) = self.state().entries.get_mut(&key) {
+            entry.heard.send_if_modified(|heard| {
+                let new = *heard < newest;
+                *heard = (*heard).max(newest);
+                new
+            });
+        }
+    }
+
+    /// The writer is gone: nobody waits for it.
+    pub(super) fn end(&self, error: &JournalError) {
+        let mut state = self.state();
+        state.stop = true;
+        for entry in state.entries.values_mut() {
+            entry.fail(error.clone());
+        }
+        state.entries.clear();
+        drop(state);
+        self.done.notify_all();
+    }
+
+    // Nothing panics while it holds the lock, so what is behind a poisoned one is whole.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Entry {
+    fn fail(&mut self, error: JournalError) {
+        self.durable.send_if_modified(|durable| {
+            let first = durable.failure.is_none();
+            if first {
+                durable.failure = Some(error);
+            }
+            first
+        });
+    }
+}
+
+/// Ends the queue when the writer ends, however it does.
+pub(super) struct Ending(pub Arc<Queue>, pub JournalError);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.0.end(&self.1);
+    }
+}

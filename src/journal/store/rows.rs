@@ -1,0 +1,151 @@
+//! The row of a run, and lists of runs.
+
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension as _, Row, params_from_iter};
+
+use super::Inner;
+use super::digest::Digest;
+use super::failure::JournalError;
+use super::lease::Holder;
+use super::nanos;
+
+/// What the journal knows of a run without reading its events. Moments are nanoseconds since 1970.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunRow {
+    pub run: String,
+    pub plan: String,
+    /// Of the plan and its inputs.
+    pub digest: Digest,
+    /// The hash of the pinned document.
+    pub pinned: Digest,
+    pub created_at: i128,
+    pub updated_at: i128,
+    pub state: String,
+    pub ended: bool,
+    /// The class of its error.
+    pub error: Option<String>,
+    /// A short text for people, such as what it waits for.
+    pub note: Option<String>,
+    /// When it wants to go on by itself.
+    pub wake_at: Option<i128>,
+    pub steps_done: u64,
+    pub steps_all: Option<u64>,
+    /// How many events it has.
+    pub events: u64,
+    /// The chain after the last event.
+    pub head: Digest,
+    /// Who drives it, or did so and ended without giving it back; `Journal::is_driven` tells which.
+    pub holder: Option<Holder>,
+}
+
+/// Which runs to list; without anything, all. Moments are nanoseconds since 1970.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    pub plan: Option<String>,
+    /// Any of these; empty for all.
+    pub states: Vec<String>,
+    /// Created at or after this moment.
+    pub since: Option<i128>,
+    /// Wants to go on by itself at or before this moment.
+    pub due: Option<i128>,
+    /// At most so many, the newest.
+    pub limit: Option<usize>,
+}
+
+/// The columns that `read` takes, in its order.
+const COLUMNS: &str = "id, run, plan, digest, pinned, created_at, updated_at, state, ended, error, note, wake_at, \
+                       steps_done, steps_all, last, head, driver, process, machine, driven_since, driven_until";
+
+/// How many runs an ambiguous beginning names.
+const MOST_NAMED: usize = 5;
+
+impl Inner {
+    /// The one run whose id is this or begins so.
+    pub(super) fn resolve(&self, prefix: &str) -> Result<RunRow, JournalError> {
+        let (found, mut others) = self.read(|connection| {
+            let exact = find(connection, prefix)?;
+            let mut statement = connection.prepare_cached(&format!(
+                "SELECT {COLUMNS} FROM runs WHERE run >= ?1 AND run < ?1 || char(1114111) ORDER BY run LIMIT {MOST_NAMED}"
+            ))?;
+            let others = if exact.is_none() && !prefix.is_empty() {
+                statement.query_map([prefix], read)?.collect::<rusqlite::Result<Vec<_>>>()?
+            } else {
+                Vec::new()
+            };
+            Ok((exact, others))
+        })?;
+        if let Some((_, row)) = found {
+            return Ok(row);
+        }
+        match others.len() {
+            1 => Ok(others.remove(0)),
+            0 => Err(JournalError::NotFound { run: prefix.into() }),
+            _ => {
+                let runs = others.into_iter().map(|row| row.run).collect();
+                Err(JournalError::Ambiguous { prefix: prefix.into(), runs })
+            }
+        }
+    }
+
+    /// The runs that pass, the newest first.
+    pub(super) fn list(&self, filter: &Filter) -> Result<Vec<RunRow>, JournalError> {
+        let mut wanted: Vec<Value> = Vec::new();
+        let mut conditions = vec!["1"];
+        if let Some(plan) = &filter.plan {
+            wanted.push(plan.clone().into());
+            conditions.push("plan = ?");
+        }
+        let states = format!("state IN ({})", vec!["?"; filter.states.len()].join(", "));
+        if !filter.states.is_empty() {
+            wanted.extend(filter.states.iter().cloned().map(Value::from));
+            conditions.push(&states);
+        }
+        if let Some(since) = filter.since {
+            wanted.push(nanos(since).into());
+            conditions.push("created_at >= ?");
+        }
+        if let Some(due) = filter.due {
+            wanted.push(nanos(due).into());
+            conditions.push("wake_at <= ?");
+        }
+        wanted.push(filter.limit.map_or(-1, |limit| i64::try_from(limit).unwrap_or(i64::MAX)).into());
+        let conditions = conditions.join(" AND ");
+        let text = format!("SELECT {COLUMNS} FROM runs WHERE {conditions} ORDER BY created_at DESC, id DESC LIMIT ?");
+        self.read(|connection| connection.prepare(&text)?.query_map(params_from_iter(wanted), read)?.collect())
+    }
+}
+
+/// The run of exactly this id, and the number of its row.
+pub(super) fn find(connection: &Connection, run: &str) -> rusqlite::Result<Option<(i64, RunRow)>> {
+    let mut statement = connection.prepare_cached(&format!("SELECT {COLUMNS} FROM runs WHERE run = ?"))?;
+    statement.query_row([run], |row| Ok((row.get(0)?, read(row)?))).optional()
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<RunRow> {
+    let moment = |index| row.get::<_, i64>(index).map(i128::from);
+    let holder = match row.get(16)? {
+        Some(driver) => {
+            let (process, machine) = (row.get(17)?, row.get(18)?);
+            Some(Holder { driver, process, machine, since: moment(19)?, until: moment(20)? })
+        }
+        None => None,
+    };
+    Ok(RunRow {
+        run: row.get(1)?,
+        plan: row.get(2)?,
+        digest: row.get(3)?,
+        pinned: row.get(4)?,
+        created_at: moment(5)?,
+        updated_at: moment(6)?,
+        state: row.get(7)?,
+        ended: row.get(8)?,
+        error: row.get(9)?,
+        note: row.get(10)?,
+        wake_at: row.get::<_, Option<i64>>(11)?.map(i128::from),
+        steps_done: row.get(12)?,
+        steps_all: row.get(13)?,
+        events: row.get(14)?,
+        head: row.get(15)?,
+        holder,
+    })
+}
