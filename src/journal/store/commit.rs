@@ -28,7 +28,7 @@ pub(super) fn place(run: i64, number: u64) -> i64 {
 
 /// The number of the event with which the segment in this row begins.
 pub(super) fn number_at(place: i64) -> u64 {
-    u64::from((place & 0xffff_ffff).unsigned_abs() as u32)
+    (place & 0xffff_ffff).unsigned_abs()
 }
 
 /// Writes all of it, or nothing where the file refuses. Runs that are no longer ours are left out, each for itself.

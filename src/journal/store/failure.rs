@@ -80,7 +80,6 @@ impl JournalError {
             return if is_content(error) { Self::damaged(&path, why) } else { Self::Io { path, why } };
         };
         match code {
-            ErrorCode::DatabaseCorrupt => Self::damaged(&path, why),
             ErrorCode::NotADatabase => Self::NoJournal { path, why: "it is no database".into() },
             ErrorCode::DiskFull => Self::NoSpace { path },
             ErrorCode::SystemIoFailure if grew(error) => Self::NoSpace { path },
@@ -88,7 +87,9 @@ impl JournalError {
             ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::FileLockingProtocolFailed => {
                 Self::Busy { path }
             }
-            ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch => Self::damaged(&path, why),
+            ErrorCode::DatabaseCorrupt | ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch => {
+                Self::damaged(&path, why)
+            }
             // A list of another crate, most of which cannot come up here.
             _ => Self::Io { path, why },
         }

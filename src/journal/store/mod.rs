@@ -83,7 +83,7 @@ pub enum Created {
     /// It is new, and this process drives it.
     New(Driver),
     /// It was there, with the same plan and inputs.
-    Exists(Box<RunRow>),
+    Exists(RunRow),
 }
 
 /// A journal. Clones share one file and one writer.
@@ -138,7 +138,7 @@ impl Journal {
         let driver = self.inner.presence()?;
         match self.inner.create_row(new, &driver)? {
             Creation::New(lease) => self.begin(lease).map(Created::New),
-            Creation::Exists(row) => Ok(Created::Exists(row)),
+            Creation::Exists(row) => Ok(Created::Exists(*row)),
         }
     }
 

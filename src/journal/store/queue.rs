@@ -159,13 +159,13 @@ pub(super) struct Enrolled {
 impl Queue {
     pub(super) fn enrol(&self, target: Target) -> Enrolled {
         let (durable, told) = watch::channel(Durable { through: target.last, failure: None });
-        let (heard, hears) = watch::channel(0);
+        let (heard, ear) = watch::channel(0);
         let mut state = self.state();
         let key = state.next;
         state.next += 1;
         let (pending, spare) = (Batch::default(), Batch::default());
         state.entries.insert(key, Entry { target, pending, spare, closing: false, durable, heard });
-        Enrolled { key, durable: told, heard: hears }
+        Enrolled { key, durable: told, heard: ear }
     }
 
     /// Takes what a driver hands over and leaves it an empty batch; waits where too much waits already.
