@@ -26,6 +26,11 @@ pub(super) fn place(run: i64, number: u64) -> i64 {
     (run << 32).saturating_add(i64::try_from(number).unwrap_or(i64::MAX))
 }
 
+/// The first and the last row that a run's segments may have.
+pub(super) fn places(run: i64) -> [i64; 2] {
+    [place(run, 0), place(run, u64::from(u32::MAX))]
+}
+
 /// The number of the event with which the segment in this row begins.
 pub(super) fn number_at(place: i64) -> u64 {
     (place & 0xffff_ffff).unsigned_abs()
@@ -52,7 +57,10 @@ fn write_one(
 ) -> rusqlite::Result<Outcome> {
     let mut target = work.target.clone();
     if work.failed {
-        give_back(transaction, &target)?;
+        // Nothing may be put behind what is missing; whoever drives it keeps it until it says that it has ended.
+        if work.close {
+            give_back(transaction, &target)?;
+        }
         return Ok(Ok(target));
     }
     if let Some(segment) = segments.last() {

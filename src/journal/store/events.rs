@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-use super::commit::{number_at, place};
+use super::commit::{number_at, place, places};
 use super::digest::{Digest, Origin, link};
 use super::failure::{Damage, JournalError};
 use super::rows::RunRow;
@@ -166,6 +166,5 @@ fn segment(connection: &Connection, run: i64, next: u64, last: u64) -> rusqlite:
 /// The last event of a run by its segments, and the chain after it.
 pub(super) fn newest(connection: &Connection, run: i64) -> rusqlite::Result<(u64, Digest)> {
     let select = "SELECT last, chain FROM segments WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT 1";
-    let range = [place(run, 0), place(run, u64::from(u32::MAX))];
-    connection.prepare_cached(select)?.query_row(range, |row| Ok((row.get(0)?, row.get(1)?)))
+    connection.prepare_cached(select)?.query_row(places(run), |row| Ok((row.get(0)?, row.get(1)?)))
 }

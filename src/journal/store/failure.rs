@@ -25,7 +25,7 @@ pub enum JournalError {
     )]
     OtherInput { run: String, there: Digest, given: Digest },
     #[error("{holder} drives the run `{run}`; wait until it has ended, or end that process")]
-    Driven { run: String, holder: Holder },
+    Driven { run: String, holder: Box<Holder> },
     #[error("another process has taken over the run `{run}`; what this one did since then was not written")]
     Fenced { run: String },
     #[error("the journal {path} has format {found}, and this planrun knows formats up to {known}; use a newer planrun")]
@@ -46,6 +46,8 @@ pub enum JournalError {
     Busy { path: PathBuf },
     #[error("the journal was used wrongly: {0}")]
     Misused(String),
+    #[error("the export cannot be written: {0}")]
+    Output(String),
     #[error("the journal {path}: {why}")]
     Io { path: PathBuf, why: String },
 }

@@ -7,12 +7,14 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags};
 
-use super::failure::JournalError;
+use super::failure::{Damage, JournalError};
 use super::schema::{self, LADDER, Standing};
 use super::{Settings, Synchronous};
 
 /// What a database of `SQLite` begins with.
 const MAGIC: &[u8] = b"SQLite format 3\0";
+/// So many bytes at its beginning tell how the rest is read.
+const HEADER: u64 = 100;
 
 /// Opens a journal for writing and makes it where there is none.
 pub(super) fn for_writing(path: &Path, settings: &Settings) -> Result<Connection, JournalError> {
@@ -80,12 +82,11 @@ pub(super) fn for_reading(path: &Path, settings: &Settings) -> Result<Connection
 /// In a folder where nothing can be made, a journal is read as it lies there, if nothing waits in its neighbour file.
 fn without_neighbours(path: &Path, settings: &Settings) -> Result<Connection, JournalError> {
     let told = |error: rusqlite::Error| JournalError::from_sqlite(path, &error);
-    let beside = beside(path, "-wal");
-    if fs::metadata(&beside).is_ok_and(|metadata| metadata.len() > 0) {
+    if waits(path) {
         let why = format!(
             "its folder is read-only, and {} holds events that are not in it yet; copy the folder to where you may \
              write, and read it there",
-            beside.display()
+            beside(path, "-wal").display()
         );
         return Err(JournalError::ReadOnly { path: path.to_owned(), why });
     }
@@ -139,15 +140,31 @@ fn to_write_ahead(connection: &Connection, path: &Path) -> Result<(), JournalErr
     Err(JournalError::Io { path: path.to_owned(), why })
 }
 
-/// Refuses a file that does not begin as a database does. An empty one is a new journal.
+/// Refuses a file that does not begin as a database does, or that was cut. An empty one is a new journal.
 fn recognise(path: &Path) -> Result<(), JournalError> {
-    let mut start = Vec::new();
-    let file = File::open(path).map_err(|error| JournalError::from_io(path, &error))?;
-    file.take(MAGIC.len() as u64).read_to_end(&mut start).map_err(|error| JournalError::from_io(path, &error))?;
-    if start == MAGIC || start.is_empty() {
+    let told = |error: io::Error| JournalError::from_io(path, &error);
+    let mut header = Vec::new();
+    let mut file = File::open(path).map_err(told)?;
+    file.by_ref().take(HEADER).read_to_end(&mut header).map_err(told)?;
+    if header.is_empty() {
         return Ok(());
     }
-    Err(JournalError::NoJournal { path: path.to_owned(), why: "it is no database".into() })
+    if !header.starts_with(MAGIC) {
+        return Err(JournalError::NoJournal { path: path.to_owned(), why: "it is no database".into() });
+    }
+    // The size of a page; what is left of the last page is not read by `SQLite`, so it would not be missed.
+    let page = header.get(16..18).map_or(0, |bytes| u64::from(u16::from_be_bytes([bytes[0], bytes[1]])));
+    let length = file.metadata().map_err(told)?.len();
+    if page > 1 && length % page != 0 && !waits(path) {
+        let what = Damage::File(format!("it was cut off after {length} bytes"));
+        return Err(JournalError::Damaged { path: path.to_owned(), what });
+    }
+    Ok(())
+}
+
+/// Whether what was written last lies in the neighbour file, and the file itself need not be whole yet.
+fn waits(path: &Path) -> bool {
+    fs::metadata(beside(path, "-wal")).is_ok_and(|metadata| metadata.len() > 0)
 }
 
 /// Makes the file, empty, and its folder, for nobody but the user.

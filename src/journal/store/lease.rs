@@ -103,10 +103,10 @@ impl Inner {
             let found = rows::find(transaction, run).map_err(told)?;
             let (id, row) = found.ok_or_else(|| JournalError::NotFound { run: run.into() })?;
             let after_crash = row.holder.is_some();
-            if let Some(holder) = row.holder
+            if let Some(holder) = row.holder.clone()
                 && self.is_driven(&holder)
             {
-                return Err(JournalError::Driven { run: run.into(), holder });
+                return Err(JournalError::Driven { run: run.into(), holder: Box::new(holder) });
             }
             let epoch: i64 = transaction
                 .query_row(
@@ -117,22 +117,20 @@ impl Inner {
                     |row| row.get(0),
                 )
                 .map_err(told)?;
-            self.whole(transaction, id, run, row.events, row.head)?;
+            self.whole(transaction, id, &row)?;
             Ok(Lease { id, run: run.into(), epoch, last: row.events, head: row.head, after_crash })
         })
     }
 
     /// New events must not be put behind others than the row tells of.
-    fn whole(&self, at: &Connection, id: i64, run: &str, last: u64, head: Digest) -> Result<(), JournalError> {
+    fn whole(&self, at: &Connection, id: i64, row: &RunRow) -> Result<(), JournalError> {
         let newest = super::events::newest(at, id).optional().map_err(|error| self.told(&error))?;
-        match newest {
-            Some(newest) if newest == (last, head) => Ok(()),
-            None if last == 0 => Ok(()),
-            _ => {
-                let why = format!("it speaks of {last} events, which is not what is there");
-                Err(JournalError::Damaged { path: self.path.clone(), what: Damage::Run { run: run.into(), why } })
-            }
+        let there = newest.unwrap_or_else(|| (0, row.origin()));
+        if there == (row.events, row.head) {
+            return Ok(());
         }
+        let why = format!("it speaks of {} events, which are not those that are there", row.events);
+        Err(self.damaged(Damage::Run { run: row.run.clone(), why }))
     }
 
     /// Whether this holder can still write. On this machine its lock tells; of others only their time is known.

@@ -4,14 +4,17 @@ mod commit;
 mod digest;
 mod driver;
 mod events;
+mod export;
 mod failure;
 mod file;
 mod inbox;
 mod lease;
 mod process;
+mod prune;
 mod queue;
 mod rows;
 mod schema;
+mod verify;
 mod writer;
 
 use std::fmt;
@@ -24,11 +27,14 @@ use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehav
 pub use digest::{Digest, NoDigest};
 pub use driver::Driver;
 pub use events::{Events, Recorded};
+pub use export::Exported;
 pub use failure::{Damage, JournalError};
 pub use inbox::Message;
 pub use lease::Holder;
+pub use prune::{Prune, Pruned};
 pub use queue::{Durable, Summary};
 pub use rows::{Filter, RunRow};
+pub use verify::{ExportFault, verify_export};
 
 use crate::host::Host;
 use lease::{Creation, Lease};
@@ -135,7 +141,7 @@ impl Journal {
     /// # Errors
     /// `OtherInput` where it is there with another digest; else what the file says.
     pub fn create(&self, new: &NewRun<'_>) -> Result<Created, JournalError> {
-        let driver = self.inner.presence()?;
+        let driver = self.inner.presence(new.run)?;
         match self.inner.create_row(new, &driver)? {
             Creation::New(lease) => self.begin(lease).map(Created::New),
             Creation::Exists(row) => Ok(Created::Exists(*row)),
@@ -147,7 +153,7 @@ impl Journal {
     /// # Errors
     /// `Driven` where a process that lives drives it; `NotFound`; else what the file says.
     pub fn drive(&self, run: &str) -> Result<Driver, JournalError> {
-        let driver = self.inner.presence()?;
+        let driver = self.inner.presence(run)?;
         self.begin(self.inner.take_lease(run, &driver)?)
     }
 
@@ -218,6 +224,22 @@ impl Journal {
     pub fn post(&self, run: &str, text: &str) -> Result<u64, JournalError> {
         self.inner.post(run, text)
     }
+
+    /// Deletes runs that have ended, and values that nobody refers to any more. Runs that are driven stay.
+    ///
+    /// # Errors
+    /// What the file says; what was deleted before stays so.
+    pub fn prune(&self, prune: Prune) -> Result<Pruned, JournalError> {
+        self.inner.prune(prune)
+    }
+
+    /// Gives the room that deleted runs have left back to the disk. It rewrites the file: others wait so long.
+    ///
+    /// # Errors
+    /// What the file says; the file is then as it was.
+    pub fn compact(&self) -> Result<(), JournalError> {
+        self.inner.compact()
+    }
 }
 
 impl fmt::Debug for Inner {
@@ -227,21 +249,31 @@ impl fmt::Debug for Inner {
 }
 
 impl Inner {
-    /// This process as a driver: its id, which others find its lock by.
-    fn presence(&self) -> Result<String, JournalError> {
-        let mut writer = self.writer();
-        self.started(&mut writer).map(|writer| writer.presence.driver.clone())
+    /// This process as a driver of this run: its id, which others find its lock by.
+    fn presence(&self, run: &str) -> Result<String, JournalError> {
+        let (queue, driver) = {
+            let mut writer = self.writer();
+            let writer = self.started(&mut writer)?;
+            (Arc::clone(&writer.queue), writer.presence.driver.clone())
+        };
+        // A driver of this process that was dropped gives its run back a moment later.
+        queue.wait_given_back(run);
+        Ok(driver)
     }
 
     fn started<'a>(&self, writer: &'a mut Option<Writer>) -> Result<&'a mut Writer, JournalError> {
-        if self.read_only {
-            let why = "it was opened for reading only".into();
-            return Err(JournalError::ReadOnly { path: self.path.clone(), why });
-        }
+        self.writable()?;
         match writer {
             Some(writer) => Ok(writer),
             None => Ok(writer.insert(Writer::start(&self.path, &self.settings, &self.host, &self.machine)?)),
         }
+    }
+
+    fn writable(&self) -> Result<(), JournalError> {
+        if !self.read_only {
+            return Ok(());
+        }
+        Err(JournalError::ReadOnly { path: self.path.clone(), why: "it was opened for reading only".into() })
     }
 
     /// The row of a run of exactly this id, and its number.
@@ -256,10 +288,7 @@ impl Inner {
 
     /// Changes the file at once or not at all.
     fn change<T>(&self, change: impl FnOnce(&Transaction<'_>) -> Result<T, JournalError>) -> Result<T, JournalError> {
-        if self.read_only {
-            let why = "it was opened for reading only".into();
-            return Err(JournalError::ReadOnly { path: self.path.clone(), why });
-        }
+        self.writable()?;
         let mut front = self.front();
         let transaction =
             front.transaction_with_behavior(TransactionBehavior::Immediate).map_err(|error| self.told(&error))?;

@@ -13,6 +13,9 @@ use super::lease::Lease;
 /// Beyond so many bytes that wait, whoever hands over waits, too.
 const MOST_WAITING: usize = 64 << 20;
 
+/// A buffer that a burst has made larger than this is not kept for later.
+const MOST_SPARE: usize = 1 << 20;
+
 /// How far the events of a run are on disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Durable {
@@ -109,7 +112,7 @@ pub(super) struct Work {
     pub batch: Batch,
     /// The lease goes back with it.
     pub close: bool,
-    /// The run can no longer be written; only its lease goes back.
+    /// The run can no longer be written; its lease can still go back.
     pub failed: bool,
 }
 
@@ -128,6 +131,16 @@ impl Entry {
     fn failed(&self) -> bool {
         self.durable.borrow().failure.is_some()
     }
+
+    fn fail(&mut self, error: JournalError) {
+        self.durable.send_if_modified(|durable| {
+            let first = durable.failure.is_none();
+            if first {
+                durable.failure = Some(error);
+            }
+            first
+        });
+    }
 }
 
 #[derive(Debug, Default)]
@@ -137,6 +150,8 @@ struct State {
     /// Of what waits or is just being written.
     bytes: usize,
     stop: bool,
+    /// The writer is gone, and why.
+    ended: Option<JournalError>,
 }
 
 /// Between drivers and the writer.
@@ -164,16 +179,19 @@ impl Queue {
         let key = state.next;
         state.next += 1;
         let (pending, spare) = (Batch::default(), Batch::default());
-        state.entries.insert(key, Entry { target, pending, spare, closing: false, durable, heard });
+        let mut entry = Entry { target, pending, spare, closing: false, durable, heard };
+        if let Some(error) = &state.ended {
+            entry.fail(error.clone());
+        } else {
+            state.entries.insert(key, entry);
+        }
         Enrolled { key, durable: told, heard: ear }
     }
 
     /// Takes what a driver hands over and leaves it an empty batch; waits where too much waits already.
     pub(super) fn hand_over(&self, key: u64, batch: &mut Batch) {
-        let mut state = self.state();
-        while state.bytes > MOST_WAITING && !state.stop {
-            state = self.done.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
+        let full = |state: &mut State| state.bytes > MOST_WAITING && !state.stop;
+        let mut state = self.done.wait_while(self.state(), full).unwrap_or_else(PoisonError::into_inner);
         let State { entries, bytes, .. } = &mut *state;
         let Some(entry) = entries.get_mut(&key).filter(|entry| !entry.failed()) else {
             batch.clear();
@@ -195,10 +213,14 @@ impl Queue {
 
     /// Waits until the lease was given back.
     pub(super) fn wait_closed(&self, key: u64) {
-        let mut state = self.state();
-        while state.entries.contains_key(&key) {
-            state = self.done.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
+        let there = |state: &mut State| state.entries.contains_key(&key);
+        drop(self.done.wait_while(self.state(), there).unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Waits until nothing of this run that was dropped is still being written.
+    pub(super) fn wait_given_back(&self, run: &str) {
+        let going = |state: &mut State| state.entries.values().any(|entry| entry.closing && entry.target.run == run);
+        drop(self.done.wait_while(self.state(), going).unwrap_or_else(PoisonError::into_inner));
     }
 
     /// Asks the writer to end when everything is written.
@@ -241,8 +263,10 @@ impl Queue {
                 }
                 Err(error) => entry.fail(error),
             }
-            work.batch.clear();
-            entry.spare = work.batch;
+            if work.batch.text.capacity() <= MOST_SPARE {
+                work.batch.clear();
+                entry.spare = work.batch;
+            }
         }
         if work.close {
             entries.remove(&work.key);
@@ -277,9 +301,9 @@ impl Queue {
     }
 
     /// The writer is gone: nobody waits for it.
-    pub(super) fn end(&self, error: &JournalError) {
+    fn end(&self, error: &JournalError) {
         let mut state = self.state();
-        state.stop = true;
+        (state.stop, state.ended) = (true, Some(error.clone()));
         for entry in state.entries.values_mut() {
             entry.fail(error.clone());
         }
@@ -294,23 +318,70 @@ impl Queue {
     }
 }
 
-impl Entry {
-    fn fail(&mut self, error: JournalError) {
-        self.durable.send_if_modified(|durable| {
-            let first = durable.failure.is_none();
-            if first {
-                durable.failure = Some(error);
-            }
-            first
-        });
-    }
-}
-
 /// Ends the queue when the writer ends, however it does.
 pub(super) struct Ending(pub Arc<Queue>, pub JournalError);
 
 impl Drop for Ending {
     fn drop(&mut self) {
         self.0.end(&self.1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target() -> Target {
+        Target { id: 1, run: "r".into(), epoch: 1, last: 0, head: Digest::of(b"") }
+    }
+
+    fn batch(text: &str) -> Batch {
+        Batch { text: text.into(), lines: text.lines().count() as u64, ..Batch::default() }
+    }
+
+    #[test]
+    fn what_waits_is_taken_at_once_and_in_order() {
+        let queue = Queue::default();
+        let (first, second) = (queue.enrol(target()), queue.enrol(target()));
+        for (key, text) in [(first.key, "a\n"), (second.key, "x\n"), (first.key, "b\nc\n")] {
+            let mut handed = batch(text);
+            queue.hand_over(key, &mut handed);
+            assert!(handed.is_empty());
+        }
+        let (works, stop) = queue.take(Duration::ZERO);
+        let texts: Vec<_> = works.iter().map(|work| (work.batch.text.as_str(), work.batch.lines)).collect();
+        assert_eq!((texts, stop), (vec![("a\nb\nc\n", 3), ("x\n", 1)], false));
+        assert!(queue.take(Duration::ZERO).0.is_empty());
+    }
+
+    #[test]
+    fn nobody_waits_for_a_writer_that_is_gone() {
+        let queue = Arc::new(Queue::default());
+        let gone = JournalError::Misused("gone".into());
+        let before = queue.enrol(target());
+        drop(Ending(Arc::clone(&queue), gone.clone()));
+        let behind = queue.enrol(target());
+        for enrolled in [before, behind] {
+            queue.hand_over(enrolled.key, &mut batch("a\n"));
+            queue.close(enrolled.key);
+            queue.wait_closed(enrolled.key);
+            assert_eq!(enrolled.durable.borrow().failure, Some(gone.clone()));
+        }
+    }
+
+    #[test]
+    fn who_hands_over_waits_while_too_much_waits() {
+        let queue = Arc::new(Queue::default());
+        let key = queue.enrol(target()).key;
+        queue.hand_over(key, &mut batch(&"x".repeat(MOST_WAITING + 1)));
+        let (works, _) = queue.take(Duration::ZERO);
+        let other = Arc::clone(&queue);
+        let handing = std::thread::spawn(move || other.hand_over(key, &mut batch("y\n")));
+        assert!(queue.take(Duration::from_millis(20)).0.is_empty(), "it waits while the first is being written");
+        for work in works {
+            queue.settle(work, Ok(target()));
+        }
+        handing.join().unwrap();
+        assert_eq!(queue.take(Duration::ZERO).0[0].batch.text, "y\n");
     }
 }

@@ -89,30 +89,36 @@ impl Inner {
 
     /// The runs that pass, the newest first.
     pub(super) fn list(&self, filter: &Filter) -> Result<Vec<RunRow>, JournalError> {
-        let mut wanted: Vec<Value> = Vec::new();
-        let mut conditions = vec!["1"];
-        if let Some(plan) = &filter.plan {
-            wanted.push(plan.clone().into());
-            conditions.push("plan = ?");
-        }
-        let states = format!("state IN ({})", vec!["?"; filter.states.len()].join(", "));
-        if !filter.states.is_empty() {
-            wanted.extend(filter.states.iter().cloned().map(Value::from));
-            conditions.push(&states);
-        }
-        if let Some(since) = filter.since {
-            wanted.push(nanos(since).into());
-            conditions.push("created_at >= ?");
-        }
-        if let Some(due) = filter.due {
-            wanted.push(nanos(due).into());
-            conditions.push("wake_at <= ?");
-        }
-        wanted.push(filter.limit.map_or(-1, |limit| i64::try_from(limit).unwrap_or(i64::MAX)).into());
-        let conditions = conditions.join(" AND ");
-        let text = format!("SELECT {COLUMNS} FROM runs WHERE {conditions} ORDER BY created_at DESC, id DESC LIMIT ?");
+        let (text, wanted) = select(filter);
         self.read(|connection| connection.prepare(&text)?.query_map(params_from_iter(wanted), read)?.collect())
     }
+}
+
+/// The question for the runs that pass, and its values.
+fn select(filter: &Filter) -> (String, Vec<Value>) {
+    let mut wanted: Vec<Value> = Vec::new();
+    let mut conditions = vec!["1"];
+    if let Some(plan) = &filter.plan {
+        wanted.push(plan.clone().into());
+        conditions.push("plan = ?");
+    }
+    let states = format!("state IN ({})", vec!["?"; filter.states.len()].join(", "));
+    if !filter.states.is_empty() {
+        wanted.extend(filter.states.iter().cloned().map(Value::from));
+        conditions.push(&states);
+    }
+    if let Some(since) = filter.since {
+        wanted.push(nanos(since).into());
+        conditions.push("created_at >= ?");
+    }
+    if let Some(due) = filter.due {
+        wanted.push(nanos(due).into());
+        conditions.push("wake_at <= ?");
+    }
+    wanted.push(filter.limit.map_or(-1, |limit| i64::try_from(limit).unwrap_or(i64::MAX)).into());
+    let conditions = conditions.join(" AND ");
+    let text = format!("SELECT {COLUMNS} FROM runs WHERE {conditions} ORDER BY created_at DESC, id DESC LIMIT ?");
+    (text, wanted)
 }
 
 /// The run of exactly this id, and the number of its row.
@@ -148,4 +154,31 @@ fn read(row: &Row<'_>) -> rusqlite::Result<RunRow> {
         head: row.get(15)?,
         holder,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::store::schema::{LADDER, climb};
+
+    #[test]
+    fn lists_are_read_from_an_index_in_their_order() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        climb(&mut connection, std::path::Path::new("j"), LADDER).unwrap();
+        let filters = [
+            (Filter { limit: Some(9), ..Filter::default() }, "runs_by_age"),
+            (Filter { since: Some(1), ..Filter::default() }, "runs_by_age"),
+            (Filter { plan: Some("p".into()), ..Filter::default() }, "runs_by_plan"),
+            (Filter { states: vec!["paused".into()], ..Filter::default() }, "runs_by_state"),
+            (Filter { due: Some(1), ..Filter::default() }, "runs_by_"),
+        ];
+        for (filter, index) in filters {
+            let (text, wanted) = select(&filter);
+            let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {text}")).unwrap();
+            let plan = statement.query_map(params_from_iter(wanted), |row| row.get::<_, String>(3)).unwrap();
+            let plan = plan.map(Result::unwrap).collect::<Vec<_>>().join("; ");
+            assert!(plan.contains(index), "{filter:?}: {plan}");
+            assert!(filter.due.is_some() || !plan.contains("TEMP B-TREE"), "{filter:?}: {plan}");
+        }
+    }
 }

@@ -41,6 +41,21 @@ fn a_run_goes_on_where_it_ended() {
 }
 
 #[test]
+fn a_dropped_driver_gives_its_run_back_with_what_it_flushed() {
+    let stage = Stage::new();
+    let journal = stage.open();
+    let mut driver = create(&journal, "r1");
+    for round in 1..=20 {
+        append(&mut driver, 1);
+        driver.flush().unwrap();
+        append(&mut driver, 1);
+        drop(driver);
+        driver = journal.drive("r1").unwrap();
+        assert_eq!((driver.last(), driver.after_crash()), (round, false));
+    }
+}
+
+#[test]
 fn the_same_run_is_found_and_another_of_its_name_is_refused() {
     let stage = Stage::new();
     let journal = stage.open();

@@ -1,7 +1,13 @@
 //! The journal's store: what was told durable is there, what was altered is named, one driver per run.
 
+mod damage;
 mod driving;
+mod export;
 mod files;
 mod inbox;
+mod mounts;
+mod processes;
+mod property;
+mod pruning;
 mod reading;
 mod stage;

@@ -40,7 +40,7 @@ impl Stage {
 }
 
 pub fn open(path: &Path) -> Result<Journal, JournalError> {
-    let settings = Settings { patience: Duration::from_secs(60), ..Settings::default() };
+    let settings = Settings { patience: Duration::from_mins(1), ..Settings::default() };
     Journal::open(path, settings, Arc::new(RealHost))
 }
 

@@ -1,0 +1,163 @@
+//! A run as a text of its own: a header, its values, its events with the chain after each, a footer.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use serde::{Deserialize, Serialize};
+
+use super::digest::{Digest, link};
+use super::events::Events;
+use super::failure::JournalError;
+use super::rows::RunRow;
+use super::{Inner, Journal};
+
+/// What the header says that the text is, and in which version.
+pub(super) const FORMAT: &str = "planrun journal";
+pub(super) const VERSION: u32 = 1;
+
+/// The first line.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Header {
+    pub format: String,
+    pub version: u32,
+    pub run: String,
+    pub plan: String,
+    pub digest: String,
+    pub pinned: String,
+    pub created_at: String,
+}
+
+/// A line of a large value; the pinned document is the first. What is no UTF-8 is written in base64.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ValueLine {
+    pub value: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base64: Option<String>,
+}
+
+/// The last line.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Footer {
+    pub events: u64,
+    pub values: u64,
+    /// The chain after the last event.
+    pub head: String,
+    /// The hash of all lines above, with their line feeds.
+    pub lines: String,
+}
+
+/// What the line of an event has around its number, the event as it was written, and the chain after it. Exact, so
+/// that a reader finds the event's own text without taking JSON apart.
+pub(super) const EVENT: [&str; 4] = ["{\"number\":", ",\"event\":", ",\"chain\":\"", "\"}"];
+
+/// What was exported.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exported {
+    pub run: String,
+    pub plan: String,
+    pub events: u64,
+    /// Large values, the pinned document among them.
+    pub values: u64,
+    /// The chain after the last event.
+    pub head: Digest,
+}
+
+/// Passes on what is written and hashes it.
+struct Hashed<'a, W> {
+    writer: &'a mut W,
+    hasher: blake3::Hasher,
+}
+
+impl<W: Write> Hashed<'_, W> {
+    fn line(&mut self, line: &[u8]) -> Result<(), JournalError> {
+        for part in [line, b"\n"] {
+            self.hasher.update(part);
+            self.writer.write_all(part).map_err(|error| refused(&error))?;
+        }
+        Ok(())
+    }
+
+    fn json(&mut self, line: &impl Serialize) -> Result<(), JournalError> {
+        let text = serde_json::to_vec(line).map_err(|error| JournalError::Output(error.to_string()))?;
+        self.line(&text)
+    }
+}
+
+impl Journal {
+    /// Writes a run, named in full, as lines of JSON that prove themselves: see `verify_export`.
+    ///
+    /// # Errors
+    /// `NotFound`, `Damaged`, what the file says; `Output` where the writer refuses.
+    pub fn export(&self, run: &str, writer: &mut impl Write) -> Result<Exported, JournalError> {
+        let events = self.events(run, 1)?;
+        let (id, row) = self.inner.row(run)?;
+        let mut out = Hashed { writer, hasher: blake3::Hasher::new() };
+        out.json(&header(&row))?;
+        let mut values = 0;
+        for digest in self.inner.values(id, row.pinned)? {
+            out.json(&value_line(digest, self.blob(digest)?))?;
+            values += 1;
+        }
+        let (events, head) = write_events(events, &row, &mut out)?;
+        let lines = Digest::from(out.hasher.finalize()).to_string();
+        out.json(&Footer { events, values, head: head.to_string(), lines })?;
+        out.writer.flush().map_err(|error| refused(&error))?;
+        Ok(Exported { run: row.run, plan: row.plan, events, values, head })
+    }
+}
+
+fn write_events(events: Events, row: &RunRow, out: &mut Hashed<'_, impl Write>) -> Result<(u64, Digest), JournalError> {
+    let (mut count, mut head) = (0, row.origin());
+    let [before, number, chain, behind] = EVENT;
+    for event in events {
+        let event = event?;
+        head = link(&head, &event.line);
+        count = event.number;
+        let line = format!("{before}{}{number}{}{chain}{head}{behind}", event.number, event.line);
+        out.line(line.as_bytes())?;
+    }
+    Ok((count, head))
+}
+
+fn header(row: &RunRow) -> Header {
+    let created_at = jiff::Timestamp::from_nanosecond(row.created_at).unwrap_or_default();
+    Header {
+        format: FORMAT.into(),
+        version: VERSION,
+        run: row.run.clone(),
+        plan: row.plan.clone(),
+        digest: row.digest.to_string(),
+        pinned: row.pinned.to_string(),
+        created_at: created_at.to_string(),
+    }
+}
+
+fn value_line(digest: Digest, bytes: Vec<u8>) -> ValueLine {
+    let value = digest.to_string();
+    match String::from_utf8(bytes) {
+        Ok(text) => ValueLine { value, text: Some(text), base64: None },
+        Err(error) => ValueLine { value, text: None, base64: Some(BASE64_STANDARD.encode(error.as_bytes())) },
+    }
+}
+
+fn refused(error: &io::Error) -> JournalError {
+    JournalError::Output(error.to_string())
+}
+
+impl Inner {
+    /// The values that a run refers to, the pinned document first.
+    fn values(self: &Arc<Self>, run: i64, pinned: Digest) -> Result<Vec<Digest>, JournalError> {
+        let select = "SELECT digest FROM refs JOIN blobs ON blobs.id = refs.blob
+                      WHERE refs.run = ?1 ORDER BY digest <> ?2, digest";
+        self.read(|connection| {
+            connection.prepare_cached(select)?.query_map(rusqlite::params![run, pinned], |row| row.get(0))?.collect()
+        })
+    }
+}

@@ -1,0 +1,81 @@
+//! Deleting runs that have ended, and what nobody refers to any more.
+
+use rusqlite::{Connection, params};
+
+use super::failure::JournalError;
+use super::rows::{self, RunRow};
+use super::{Inner, commit, nanos};
+
+/// So many runs are deleted at once: others write in between.
+const AT_ONCE: usize = 50;
+
+/// Which of the runs that have ended to delete; without anything, all of them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Prune {
+    /// Only those that changed last before this moment, in nanoseconds since 1970.
+    pub before: Option<i128>,
+    /// Not the newest of those that have ended, so many.
+    pub keep: usize,
+}
+
+/// What was deleted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pruned {
+    /// The newest first.
+    pub runs: Vec<String>,
+    /// Large values that no run referred to any more.
+    pub values: usize,
+}
+
+impl Inner {
+    pub(super) fn prune(&self, prune: Prune) -> Result<Pruned, JournalError> {
+        let mut pruned = Pruned::default();
+        let ended = self.list_ended()?;
+        let wanted: Vec<_> = ended.into_iter().skip(prune.keep).collect();
+        for runs in wanted.chunks(AT_ONCE) {
+            self.change(|transaction| {
+                for run in runs {
+                    // It may have been taken up again, or deleted by somebody else, since it was listed.
+                    let found = rows::find(transaction, run).map_err(|error| self.told(&error))?;
+                    let Some((id, row)) = found.filter(|(_, row)| self.may_go(row, prune)) else { continue };
+                    pruned.values += delete(transaction, id).map_err(|error| self.told(&error))?;
+                    pruned.runs.push(row.run);
+                }
+                Ok(())
+            })?;
+        }
+        Ok(pruned)
+    }
+
+    /// Gives room that deleted runs have left back to the disk, which rewrites the file.
+    pub(super) fn compact(&self) -> Result<(), JournalError> {
+        self.writable()?;
+        self.read(|connection| connection.execute_batch("VACUUM"))
+    }
+
+    fn list_ended(&self) -> Result<Vec<String>, JournalError> {
+        let select = "SELECT run FROM runs WHERE ended ORDER BY created_at DESC, id DESC";
+        self.read(|connection| connection.prepare(select)?.query_map([], |row| row.get(0))?.collect())
+    }
+
+    fn may_go(&self, row: &RunRow, prune: Prune) -> bool {
+        let old = prune.before.is_none_or(|before| nanos(row.updated_at) < nanos(before));
+        row.ended && old && !row.holder.as_ref().is_some_and(|holder| self.is_driven(holder))
+    }
+}
+
+/// Deletes everything of one run; gives how many values went with it.
+fn delete(connection: &Connection, run: i64) -> rusqlite::Result<usize> {
+    let [first, last] = commit::places(run);
+    connection.prepare_cached("DELETE FROM segments WHERE id BETWEEN ? AND ?")?.execute([first, last])?;
+    connection.prepare_cached("DELETE FROM messages WHERE run = ?")?.execute([run])?;
+    let values = connection
+        .prepare_cached(
+            "DELETE FROM blobs WHERE id IN (SELECT blob FROM refs WHERE run = ?1)
+             AND NOT EXISTS (SELECT 1 FROM refs WHERE blob = blobs.id AND run <> ?1)",
+        )?
+        .execute(params![run])?;
+    connection.prepare_cached("DELETE FROM refs WHERE run = ?")?.execute([run])?;
+    connection.prepare_cached("DELETE FROM runs WHERE id = ?")?.execute([run])?;
+    Ok(values)
+}

@@ -1,0 +1,130 @@
+//! Files that were cut or altered outside: what is there is right or its damage is told, whatever was hit.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use planrun::host::RealHost;
+use planrun::journal::store::{Journal, JournalError, Settings};
+
+use super::stage::{Stage, append, create, numbers, open, wait_durable};
+
+/// The journal at this path, read.
+fn read(path: &Path) -> Result<Journal, JournalError> {
+    Journal::read(path, Settings::default(), Arc::new(RealHost))
+}
+
+/// The events of `r1`, or why they cannot be read. What is no event that was written fails in `numbers`.
+fn events(path: &Path) -> Result<u64, JournalError> {
+    let (numbers, error) = numbers(&read(path)?, "r1", 1);
+    assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>());
+    error.map_or(Ok(numbers.len() as u64), Err)
+}
+
+/// A journal of forty events as it lies on the disk when nobody has it open, in a folder of its own.
+fn closed() -> (Stage, PathBuf) {
+    let stage = Stage::new();
+    let journal = stage.open();
+    let mut driver = create(&journal, "r1");
+    for _ in 0..8 {
+        append(&mut driver, 5);
+        driver.flush().unwrap();
+        wait_durable(&driver, driver.last());
+    }
+    driver.close().unwrap();
+    drop(journal);
+    let path = stage.path();
+    assert!(!path.with_file_name("journal.db-wal").exists(), "everything is in the one file");
+    (stage, path)
+}
+
+#[test]
+fn a_file_cut_at_any_byte_of_its_last_page_is_told() {
+    let (stage, path) = closed();
+    let whole = fs::read(&path).unwrap();
+    assert_eq!(events(&path), Ok(40));
+    let cut = stage.folder.path().join("cut.db");
+    fs::write(&cut, &whole).unwrap();
+    let file = File::options().write(true).open(&cut).unwrap();
+    for length in (whole.len() - 4096..whole.len()).rev() {
+        file.set_len(length as u64).unwrap();
+        let told = events(&cut).expect_err("something is missing");
+        assert!(matches!(told, JournalError::Damaged { .. }), "{length}: {told}");
+    }
+    // Who wants to write is told so, too, and changes nothing.
+    for length in [whole.len() - 4096, whole.len() - 1, 4096, 512, 100, 20, 3] {
+        fs::write(&cut, &whole[..length]).unwrap();
+        let opened = open(&cut).and_then(|journal| journal.drive("r1"));
+        let told = opened.expect_err("something is missing");
+        assert!(matches!(told, JournalError::Damaged { .. } | JournalError::NoJournal { .. }), "{length}: {told}");
+        assert_eq!(fs::read(&cut).unwrap(), &whole[..length]);
+    }
+}
+
+#[test]
+fn a_neighbour_file_cut_anywhere_leaves_the_beginning_of_the_run() {
+    let stage = Stage::new();
+    let journal = stage.open();
+    let mut driver = create(&journal, "r1");
+    for _ in 0..6 {
+        append(&mut driver, 5);
+        driver.flush().unwrap();
+        wait_durable(&driver, driver.last());
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let cut = folder.path().join("journal.db");
+    fs::copy(stage.path(), &cut).unwrap();
+    let beside = folder.path().join("journal.db-wal");
+    let whole = fs::read(stage.path().with_file_name("journal.db-wal")).unwrap();
+    drop(driver);
+    fs::write(&beside, &whole).unwrap();
+    assert_eq!(events(&cut), Ok(30));
+
+    let (mut most, mut lengths) = (30, Vec::new());
+    let frames = 3 * 4120;
+    lengths.extend((whole.len() - frames..whole.len()).rev().step_by(5));
+    lengths.extend((0..whole.len() - frames).rev().step_by(997));
+    for length in lengths {
+        let _ = fs::remove_file(folder.path().join("journal.db-shm"));
+        fs::write(&beside, &whole[..length]).unwrap();
+        match events(&cut) {
+            Ok(count) => {
+                assert!(count <= most && count % 5 == 0, "{length}: {count} after {most}");
+                most = count;
+            }
+            Err(JournalError::NotFound { .. }) => most = 0,
+            Err(told) => panic!("{length}: {told}"),
+        }
+    }
+    assert_eq!(most, 0);
+}
+
+#[test]
+fn no_flipped_byte_makes_other_events() {
+    let (stage, path) = closed();
+    let whole = fs::read(&path).unwrap();
+    let altered = stage.folder.path().join("altered.db");
+    let mut told = 0;
+    for at in (0..whole.len()).step_by(61) {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0x41;
+        fs::write(&altered, &bytes).unwrap();
+        match events(&altered) {
+            Ok(count) => assert_eq!(count, 40, "byte {at}"),
+            Err(_) => told += 1,
+        }
+    }
+    assert!(told > 20, "only {told} were noticed");
+}
+
+#[test]
+fn a_flipped_byte_in_a_segment_is_named_with_its_events() {
+    let (_stage, path) = closed();
+    let mut bytes = fs::read(&path).unwrap();
+    let needle = b"{\"number\":23,";
+    let at = bytes.windows(needle.len()).position(|window| window == needle).unwrap();
+    bytes[at + needle.len() + 3] ^= 1;
+    fs::write(&path, bytes).unwrap();
+    let told = events(&path).unwrap_err().to_string();
+    assert!(told.contains("events 21 to 25 of the run `r1`: they were altered"), "{told}");
+}

@@ -1,0 +1,145 @@
+//! Disks that are full or read-only: told in plain words, and nothing that was durable is lost.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use planrun::host::RealHost;
+use planrun::journal::store::{Driver, Durable, Journal, JournalError, Settings};
+
+use super::stage::{Stage, append, create, line, numbers, open, wait_durable};
+
+/// A folder where something is mounted for the time of a test.
+struct Mount(PathBuf);
+
+impl Mount {
+    /// None, with a line that says so, where this user may not mount.
+    fn new(arguments: &[&str], at: &Path) -> Option<Self> {
+        fs::create_dir_all(at).unwrap();
+        let mounted = Command::new("mount").args(arguments).arg(at).output();
+        if mounted.is_ok_and(|output| output.status.success()) {
+            return Some(Self(at.to_owned()));
+        }
+        println!("left out: this user may not mount");
+        None
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+/// Writes until the disk is full; gives how far it came.
+fn fill(journal: &Journal) -> Durable {
+    let mut driver = create(journal, "r1");
+    let filler = format!("{{\"filler\":\"{}\"}}", "x".repeat(3000));
+    while driver.last() < 10_000 {
+        let number = driver.last() + 1;
+        let line = if number.is_multiple_of(2) { filler.clone() } else { line(number) };
+        driver.append(number, line.as_bytes());
+        let told = driver.flush();
+        wait_told(&driver, number);
+        if told.is_err() {
+            break;
+        }
+    }
+    let durable = driver.durable();
+    assert!(driver.close().is_err());
+    durable.borrow().clone()
+}
+
+/// Waits until the event is on disk or it is told why it is not.
+fn wait_told(driver: &Driver, number: u64) {
+    let mut durable = driver.durable();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let told = durable.wait_for(|durable| durable.through >= number || durable.failure.is_some());
+    drop(runtime.block_on(told).unwrap());
+}
+
+fn assert_whole(journal: &Journal, through: u64) {
+    let events: Vec<_> = journal.events("r1", 1).unwrap().map(Result::unwrap).collect();
+    assert_eq!(events.len() as u64, through);
+    assert!(events.iter().step_by(2).all(|event| event.line == line(event.number)));
+}
+
+#[test]
+fn a_journal_that_may_not_grow_keeps_what_it_has() {
+    let stage = Stage::new();
+    let settings = Settings { most_bytes: Some(1 << 20), ..Settings::default() };
+    let journal = Journal::open(&stage.path(), settings, Arc::new(RealHost)).unwrap();
+    let durable = fill(&journal);
+    assert_eq!(durable.failure, Some(JournalError::NoSpace { path: stage.path() }));
+    assert!(durable.through > 100);
+    assert_whole(&journal, durable.through);
+    drop(journal);
+    let journal = stage.open();
+    let mut driver = journal.drive("r1").unwrap();
+    append(&mut driver, 1);
+    driver.close().unwrap();
+    assert_eq!(journal.run("r1").unwrap().events, durable.through + 1);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_told_and_nothing_durable_is_lost() {
+    let stage = Stage::new();
+    let at = stage.folder.path().join("small");
+    let Some(_mount) = Mount::new(&["-t", "tmpfs", "-o", "size=2m", "tmpfs"], &at) else { return };
+    let path = at.join("journal.db");
+    let journal = open(&path).unwrap();
+    let ballast = at.join("ballast");
+    fs::write(&ballast, vec![0; 200_000]).unwrap();
+    let durable = fill(&journal);
+    assert_eq!(durable.failure, Some(JournalError::NoSpace { path: path.clone() }));
+    assert_whole(&journal, durable.through);
+    drop(journal);
+    fs::remove_file(&ballast).unwrap();
+    let journal = open(&path).unwrap();
+    assert_whole(&journal, durable.through);
+    let mut driver = journal.drive("r1").unwrap();
+    append(&mut driver, 1);
+    driver.close().unwrap();
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_journal_on_a_read_only_disk_is_read_or_says_why_not() {
+    let stage = Stage::new();
+    let journal = stage.open();
+    let mut driver = create(&journal, "r1");
+    append(&mut driver, 5);
+    driver.flush().unwrap();
+    wait_durable(&driver, 5);
+
+    // As a copy that was made while a process wrote: what is new lies in the file beside.
+    let (half, closed) = (stage.folder.path().join("half"), stage.folder.path().join("closed"));
+    for folder in [&half, &closed] {
+        fs::create_dir(folder).unwrap();
+    }
+    for name in ["journal.db", "journal.db-wal"] {
+        fs::copy(stage.path().with_file_name(name), half.join(name)).unwrap();
+    }
+    driver.close().unwrap();
+    drop(journal);
+    fs::copy(stage.path(), closed.join("journal.db")).unwrap();
+
+    let source = stage.folder.path().to_str().unwrap();
+    let at = tempfile::tempdir().unwrap();
+    let Some(_mount) = Mount::new(&["--bind", source], at.path()) else { return };
+    let remounted = Command::new("mount").args(["-o", "remount,ro,bind"]).arg(at.path()).status().unwrap();
+    assert!(remounted.success());
+
+    let read =
+        |name: &str| Journal::read(&at.path().join(name).join("journal.db"), Settings::default(), Arc::new(RealHost));
+    assert_eq!(numbers(&read("closed").unwrap(), "r1", 1), (vec![1, 2, 3, 4, 5], None));
+    let told = read("half").unwrap_err();
+    assert!(matches!(told, JournalError::ReadOnly { .. }), "{told}");
+    assert!(told.to_string().contains("copy the folder"), "{told}");
+    let told = open(&at.path().join("closed/journal.db")).unwrap_err();
+    assert!(matches!(told, JournalError::ReadOnly { .. }), "{told}");
+    let told = open(&at.path().join("new/journal.db")).unwrap_err();
+    assert!(matches!(told, JournalError::ReadOnly { .. }), "{told}");
+}

@@ -1,0 +1,118 @@
+//! Other processes, killed and racing: this test program started once more.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use planrun::journal::store::{Digest, JournalError};
+
+use super::stage::{Stage, append, create, numbers, open, wait_durable};
+
+/// Tells a started process what to do.
+const ROLE: &str = "PLANRUN_TEST_JOURNAL_ROLE";
+const PATH: &str = "PLANRUN_TEST_JOURNAL_PATH";
+
+/// This program once more, running only [`a_started_process`].
+fn start(role: &str, path: &Path) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["journal::processes::a_started_process", "--exact", "--nocapture"])
+        .env(ROLE, role)
+        .env(PATH, path)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// What the other tests start; on its own it does nothing.
+#[test]
+fn a_started_process() {
+    let Ok(role) = std::env::var(ROLE) else { return };
+    let path = std::env::var(PATH).unwrap();
+    match role.as_str() {
+        "write" => write_for_ever(path.as_ref()),
+        "race" => race(path.as_ref()),
+        other => panic!("{other}"),
+    }
+}
+
+/// Writes until it is killed and tells what is durable.
+fn write_for_ever(path: &Path) {
+    let journal = open(path).unwrap();
+    let mut driver = create(&journal, "r1");
+    loop {
+        let value = format!("\"value {}\"", driver.last());
+        driver.keep(Digest::of(value.as_bytes()), value);
+        append(&mut driver, 3);
+        driver.flush().unwrap();
+        let handed = driver.last();
+        append(&mut driver, 2);
+        wait_durable(&driver, handed);
+        let mut out = std::io::stdout().lock();
+        writeln!(out, "\ndurable {handed}").unwrap();
+        out.flush().unwrap();
+    }
+}
+
+/// Drives the run again and again, an event each time it gets it.
+fn race(path: &Path) {
+    let journal = open(path).unwrap();
+    let mut turns = 0;
+    while turns < 20 {
+        match journal.drive("r1") {
+            Ok(mut driver) => {
+                append(&mut driver, 1);
+                driver.close().unwrap();
+                turns += 1;
+            }
+            Err(JournalError::Driven { .. }) => std::thread::yield_now(),
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+#[test]
+fn what_a_killed_process_was_told_durable_is_there() {
+    for round in 1..=5_usize {
+        let stage = Stage::new();
+        let mut child = start("write", &stage.path());
+        let mut told = 0;
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let mut durable = lines.filter_map(|line| line.strip_prefix("durable ")?.parse::<u64>().ok());
+        for _ in 0..round * 7 {
+            told = durable.next().expect("the process writes until it is killed");
+        }
+        child.kill().unwrap();
+        told = durable.last().unwrap_or(told);
+        child.wait().unwrap();
+
+        let reader = stage.read().unwrap();
+        let (there, error) = numbers(&reader, "r1", 1);
+        assert_eq!(error, None);
+        assert_eq!(there, (1..=there.len() as u64).collect::<Vec<_>>());
+        assert!(there.len() as u64 >= told, "{told} were told, {} are there", there.len());
+        let row = reader.run("r1").unwrap();
+        assert!(row.holder.is_some() && !reader.is_driven(&row), "it did not give the run back, and is dead");
+        reader.blob(Digest::of(b"\"value 0\"")).unwrap();
+
+        let journal = stage.open();
+        let mut driver = journal.drive("r1").expect("a run of a dead process is free at once");
+        assert!(driver.after_crash());
+        append(&mut driver, 1);
+        driver.close().unwrap();
+        assert_eq!(numbers(&journal, "r1", 1).0.len(), there.len() + 1);
+        let drivers = stage.path().with_file_name("drivers");
+        assert_eq!(std::fs::read_dir(drivers).unwrap().count(), 1, "the lock of the dead is cleared away");
+    }
+}
+
+#[test]
+fn processes_that_race_for_a_run_write_one_after_the_other() {
+    let stage = Stage::new();
+    create(&stage.open(), "r1").close().unwrap();
+    let children: Vec<_> = (0..3).map(|_| start("race", &stage.path())).collect();
+    for child in children {
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    }
+    assert_eq!(numbers(&stage.open(), "r1", 1), ((1..=60).collect(), None));
+}
