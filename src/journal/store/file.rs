@@ -4,6 +4,8 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
 
@@ -15,6 +17,8 @@ use super::{Settings, Synchronous};
 const MAGIC: &[u8] = b"SQLite format 3\0";
 /// So many bytes at its beginning tell how the rest is read.
 const HEADER: u64 = 100;
+/// How long to wait before a lock is asked for once more.
+const AGAIN: Duration = Duration::from_millis(5);
 
 /// Opens a journal for writing and makes it where there is none.
 pub(super) fn for_writing(path: &Path, settings: &Settings) -> Result<Connection, JournalError> {
@@ -22,7 +26,7 @@ pub(super) fn for_writing(path: &Path, settings: &Settings) -> Result<Connection
     recognise(path)?;
     let mut connection = connect(path, settings)?;
     schema::climb(&mut connection, path, LADDER)?;
-    to_write_ahead(&connection, path)?;
+    to_write_ahead(&connection, path, settings.patience)?;
     Ok(connection)
 }
 
@@ -129,10 +133,19 @@ fn guard(connection: &Connection, settings: &Settings) -> rusqlite::Result<()> {
     connection.pragma_update(None, "cell_size_check", true)
 }
 
-fn to_write_ahead(connection: &Connection, path: &Path) -> Result<(), JournalError> {
-    let told = |error: rusqlite::Error| JournalError::from_sqlite(path, &error);
-    let mode: String =
-        connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0)).map_err(told)?;
+/// Has commits written beside the file, once and for all. `SQLite` does not wait by itself here for others who open it.
+fn to_write_ahead(connection: &Connection, path: &Path, patience: Duration) -> Result<(), JournalError> {
+    let mut left = patience;
+    let mode: String = loop {
+        let asked = connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0));
+        match asked.map_err(|error| JournalError::from_sqlite(path, &error)) {
+            Err(JournalError::Busy { .. }) if !left.is_zero() => {
+                thread::sleep(AGAIN);
+                left = left.saturating_sub(AGAIN);
+            }
+            asked => break asked?,
+        }
+    };
     if mode == "wal" {
         return Ok(());
     }

@@ -24,6 +24,8 @@ pub(super) enum Standing {
 /// Looks whether the file is a journal of a format that the ladder knows.
 pub(super) fn look(connection: &Connection, path: &Path, ladder: &[Step]) -> Result<Standing, JournalError> {
     let told = |error: rusqlite::Error| JournalError::from_sqlite(path, &error);
+    // All from one moment: another process may be making the file.
+    let _moment = connection.is_autocommit().then(|| connection.unchecked_transaction()).transpose().map_err(told)?;
     let application = pragma(connection, "application_id").map_err(told)?;
     let found = pragma(connection, "user_version").map_err(told)?;
     if application != APPLICATION {
