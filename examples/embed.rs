@@ -103,6 +103,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
         cancel: CancellationToken::new(),
         log: None,
         past: None,
+        only_looks: false,
+        answering: planrun::engine::Answering::default(),
     };
     let cities = Value::list(["Oslo", "Lisbon"].map(Value::from));
     let outcome =

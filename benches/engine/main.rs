@@ -113,6 +113,8 @@ impl Bench {
             cancel: tokio_util::sync::CancellationToken::new(),
             log: None,
             past: None,
+            only_looks: false,
+            answering: planrun::engine::Answering::default(),
         };
         let outcome = self.runtime.block_on(engine::run(&program, &BTreeMap::new(), context));
         let sink = sink.into_inner().map_err(|error| error.to_string())?;

@@ -19,7 +19,8 @@ const RUN_EXAMPLES: &str = "\
 Examples:
   planrun run onboarding.plan -i name='Will Zhang' -i department=engineering
   planrun run onboarding.plan --input input.json --format json
-  planrun run onboarding.plan --mock        app tools answer from their `mock:` sections";
+  planrun run onboarding.plan --mock        app tools answer from their `mock:` sections
+  planrun run --resume 0193a1f2             go on with a run that was interrupted";
 
 /// Evaluate one expression.
 #[derive(Debug, Args)]
@@ -62,8 +63,8 @@ pub struct MockArguments {
 #[command(after_help = RUN_EXAMPLES)]
 pub struct RunArguments {
     /// The plan file; `-` is standard input.
-    #[arg(value_name = "PLAN")]
-    pub file: PathBuf,
+    #[arg(value_name = "PLAN", required_unless_present = "resume")]
+    pub file: Option<PathBuf>,
     /// Which plan of the file, where it has several.
     #[arg(long, value_name = "NAME")]
     pub plan: Option<String>,
@@ -73,12 +74,25 @@ pub struct RunArguments {
     /// All inputs as a JSON object; `-` is standard input.
     #[arg(long, value_name = "FILE|-")]
     pub input: Option<PathBuf>,
-    /// The run's identifier: it decides idempotency keys and jitter.
+    /// The run's identifier: it decides idempotency keys and jitter. A run of this id with the same plan and inputs is
+    /// gone on with, or its end is told.
     #[arg(long, value_name = "ID")]
     pub run_id: Option<String>,
+    /// Go on with a run of the journal, named by its id or the beginning of it.
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["inputs", "input", "run_id", "mock", "max_steps", "no_journal", "plan"])]
+    pub resume: Option<String>,
+    /// Write nothing down: the run ends with its process.
+    #[arg(long)]
+    pub no_journal: bool,
     /// Answer app tools from their `mock:` sections, over loopback.
     #[arg(long)]
     pub mock: bool,
+    /// The answer to a gate (`STEP.confirm=true`) or a form (`STEP={"field": 1}`). May be repeated.
+    #[arg(long = "answer", value_name = "STEP=JSON", value_parser = key_value)]
+    pub answers: Vec<(String, String)>,
+    /// The role in which `--answer` answers, such as desk or desk:ann.
+    #[arg(long, value_name = "ROLE", requires = "answers")]
+    pub by: Option<String>,
     /// Stop after this many steps.
     #[arg(long, value_name = "N")]
     pub max_steps: Option<u64>,
@@ -117,7 +131,7 @@ pub enum RunFormat {
 }
 
 /// `key=value`, split at the first `=`.
-fn key_value(text: &str) -> Result<(String, String), String> {
+pub(super) fn key_value(text: &str) -> Result<(String, String), String> {
     let (key, value) = text.split_once('=').ok_or("write KEY=VALUE")?;
     if key.is_empty() { Err("the key before `=` is empty".into()) } else { Ok((key.to_owned(), value.to_owned())) }
 }

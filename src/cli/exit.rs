@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use crate::journal::store::JournalError;
+
 /// The ends that scripts can tell apart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Exit {
@@ -44,6 +46,30 @@ impl Exit {
             Self::Environment => 3,
             Self::Paused => 4,
             Self::Interrupted => 130,
+        }
+    }
+}
+
+impl From<JournalError> for Failure {
+    fn from(error: JournalError) -> Self {
+        match error {
+            JournalError::NotFound { .. } | JournalError::Ambiguous { .. } | JournalError::OtherInput { .. } => {
+                Self::Usage(error.to_string())
+            }
+            JournalError::Absent { .. }
+            | JournalError::NoValue { .. }
+            | JournalError::Driven { .. }
+            | JournalError::Fenced { .. }
+            | JournalError::NewerFormat { .. }
+            | JournalError::OlderFormat { .. }
+            | JournalError::NoJournal { .. }
+            | JournalError::Damaged { .. }
+            | JournalError::NoSpace { .. }
+            | JournalError::ReadOnly { .. }
+            | JournalError::Busy { .. }
+            | JournalError::Misused(_)
+            | JournalError::Output(_)
+            | JournalError::Io { .. } => Self::Environment(error.to_string()),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The command line: one file per subcommand; the only place that prints, colours and picks exit codes.
 
 pub mod arguments;
+mod ask;
 pub mod check;
 pub mod completions;
 pub mod eval;
@@ -16,6 +17,7 @@ mod page;
 mod plan_files;
 pub mod progress;
 pub mod run;
+pub mod runs;
 pub mod schema;
 mod terminal;
 pub mod workspace;
@@ -78,6 +80,7 @@ pub enum Command {
     Man(completions::ManArguments),
     Mock(arguments::MockArguments),
     Run(arguments::RunArguments),
+    Runs(runs::Arguments),
     Schema(schema::Arguments),
 }
 
@@ -110,6 +113,7 @@ fn dispatch(line: &CommandLine, terminal: Terminal) -> Result<Exit, Failure> {
         Command::Graph(arguments) => graph::run(arguments, line.global.project.as_deref(), terminal),
         Command::Mock(arguments) => mock::command(arguments),
         Command::Run(arguments) => run::run(arguments, line.global.project.as_deref(), terminal),
+        Command::Runs(arguments) => runs::run(arguments, line.global.project.as_deref(), terminal),
         Command::Schema(arguments) => schema::run(arguments, line.global.project.as_deref(), terminal),
         Command::Completions(arguments) => completions::completions(arguments, terminal),
         Command::Init(arguments) => init::run(arguments, terminal),

@@ -1,15 +1,15 @@
 //! What the commands that know tools share: the catalog of a project, and plans checked against it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::plan_files::{self, Loaded, PlanFile};
 use super::{Failure, Terminal};
 use crate::diag::render::{FileReport, human};
 use crate::diag::{Diagnostic, Severities, Severity, codes};
-use crate::host::{Host, RealHost};
+use crate::host::{Host, PinnedHost, Pins, RealHost};
 use crate::lint;
-use crate::project::{Location, Project};
+use crate::project::{Location, Project, own_folder};
 use crate::sema::{CheckedFile, Files, Plan, Policy, Tools};
 use crate::source::SourceFile;
 use crate::tools::{Catalog, Permissions};
@@ -17,6 +17,9 @@ use crate::tools::{Catalog, Permissions};
 /// A project with its tools.
 pub struct Workspace {
     pub host: Arc<dyn Host>,
+    /// Where the files of the project are read: those of then, for a run of the journal.
+    reading: Arc<PinnedHost>,
+    pub location: Location,
     pub project: Project,
     /// What the project lets plans reach.
     pub limit: Option<Permissions>,
@@ -41,9 +44,32 @@ impl Workspace {
     /// # Errors
     /// When the project's file cannot be used.
     pub fn open(plan: &Path, folder: Option<&Path>) -> Result<Self, Failure> {
-        let host: Arc<dyn Host> = Arc::new(RealHost);
+        let host = real_host();
         let location = Self::locate(&*host, plan, folder)?;
         Self::at(host, &location)
+    }
+
+    /// A project as it was when a run began.
+    ///
+    /// # Errors
+    /// When the project's file cannot be used.
+    pub fn pinned(location: &Location, has_project_file: bool, pins: Pins) -> Result<Self, Failure> {
+        let host = real_host();
+        let file = has_project_file.then(|| location.folder.join(Location::FILE));
+        let location = Location { folder: location.folder.clone(), file };
+        Self::of(host.clone(), Arc::new(PinnedHost::of(host, pins)), location)
+    }
+
+    /// What was read of the project and its plans so far.
+    #[must_use]
+    pub fn pins(&self) -> Pins {
+        self.reading.pins()
+    }
+
+    /// Where the runs of a project are written down.
+    #[must_use]
+    pub fn journal_path(location: &Location) -> PathBuf {
+        own_folder(&location.folder).join("journal.db")
     }
 
     /// Where the project of a plan is; `-` is in the current folder.
@@ -60,8 +86,13 @@ impl Workspace {
     /// # Errors
     /// When the project's file cannot be used.
     pub fn at(host: Arc<dyn Host>, location: &Location) -> Result<Self, Failure> {
+        Self::of(host.clone(), Arc::new(PinnedHost::noting(host)), location.clone())
+    }
+
+    fn of(host: Arc<dyn Host>, reading: Arc<PinnedHost>, location: Location) -> Result<Self, Failure> {
         let environment = |message: String| Failure::Environment(message);
-        let (project, findings) = Project::open(&*host, location).map_err(|error| environment(error.to_string()))?;
+        let (project, findings) =
+            Project::open(&*reading, &location).map_err(|error| environment(error.to_string()))?;
         let limit = project.settings.allow.as_ref().map(|grant| Permissions::new(grant, &project.root, &*host));
         let limit = limit.transpose().map_err(|error| environment(format!("planrun.yaml: {error}")))?;
         let policy = Policy::from_project(&project.settings.policy);
@@ -71,7 +102,7 @@ impl Workspace {
         let severities =
             Severities::parse(&check.deny, &check.allow).map_err(|error| environment(error.to_string()))?;
         let findings = findings.into_iter().map(|found| FileReport::new(found.source, found.diagnostics)).collect();
-        Ok(Self { host, project, limit, policy, severities, findings, tools })
+        Ok(Self { host, reading, location, project, limit, policy, severities, findings, tools })
     }
 
     /// Every tool of the project; `endpoint` gives the address that stands in for those of an app.
@@ -82,7 +113,7 @@ impl Workspace {
 
     /// The plan files that others can use.
     pub(super) fn files(&self) -> Disk<'_> {
-        Disk { host: &*self.host }
+        Disk { host: &*self.reading }
     }
 
     /// What is found in one file, before the project and the command line weigh it.
@@ -154,14 +185,20 @@ impl Workspace {
 impl CheckedPlan {
     /// Findings for what the checker accepts and `run` cannot execute.
     #[must_use]
-    pub fn not_yet(self) -> Option<FileReport> {
+    pub fn not_yet(&self) -> Option<FileReport> {
         let found = self.plan.not_yet.iter().map(|(span, what)| {
             Diagnostic::new(&codes::contracts::NOT_YET, *span, format!("{what} cannot run in this version"))
                 .help("the plan is right, and nothing of it has been started; `planrun check` accepts it")
         });
         let found = found.collect::<Vec<_>>();
-        (!found.is_empty()).then(|| FileReport::new(self.source, found))
+        (!found.is_empty()).then(|| FileReport::new(self.source.clone(), found))
     }
+}
+
+/// The machine itself.
+#[must_use]
+pub fn real_host() -> Arc<dyn Host> {
+    Arc::new(RealHost)
 }
 
 fn choose(plans: &[Arc<Plan>], name: Option<&str>, path: &Path) -> Result<Arc<Plan>, Failure> {

@@ -7,7 +7,7 @@ use super::frame::{Ending, FrameId, Record};
 use super::settle::End;
 use crate::journal::StepError;
 use crate::protocol::StepState;
-use crate::sema::OnFailure;
+use crate::sema::{OnFailure, StepKind};
 
 impl Dispatcher<'_> {
     /// A step failed and nothing recovered it.
@@ -55,6 +55,10 @@ impl Dispatcher<'_> {
                 Vec::new()
             }
             StepState::Running | StepState::Waiting => {
+                if self.people.holds(at) && !self.leaves.contains_key(&at) {
+                    self.settle(at, End::Cancelled);
+                    return Vec::new();
+                }
                 let inner = self.live_frames(at);
                 if let Some(leaf) = self.leaves.get(&at) {
                     if leaf.must_be_awaited() {
@@ -62,6 +66,11 @@ impl Dispatcher<'_> {
                     }
                     self.drop_leaf(at);
                     self.settle(at, End::Cancelled);
+                    return inner;
+                }
+                if self.waits_for_event(at) {
+                    self.compounds.remove(&at);
+                    self.settle(at, end);
                     return inner;
                 }
                 if replied {
@@ -80,17 +89,31 @@ impl Dispatcher<'_> {
         }
     }
 
+    /// Whether a step only waits for an event, or has heard of it and not gone on.
+    fn waits_for_event(&self, at: NodeRef) -> bool {
+        let program = self.program(at.0);
+        let step = self.node(&program, at).step();
+        self.state_of(at) == StepState::Waiting && step.is_some_and(|step| matches!(step.kind, StepKind::Wait(_)))
+    }
+
     /// The frames that work for a node and have not ended.
     pub(super) fn live_frames(&self, (frame, node): NodeRef) -> Vec<FrameId> {
         let record: &Record = &self.frames[frame].records[node as usize];
         let frames = record.details().map(|details| details.frames.as_slice()).unwrap_or_default();
-        frames.iter().copied().filter(|frame| !self.frames[*frame].reported).collect()
+        frames.iter().copied().filter(|frame| self.is_live(*frame)).collect()
+    }
+
+    /// Whether a frame still has something to do; its firings count.
+    fn is_live(&self, frame: FrameId) -> bool {
+        !self.frames[frame].reported || self.frames[frame].closing
     }
 
     /// Everything in a frame has settled: tell the step that owns it.
     pub(super) fn frame_ended(&mut self, frame: FrameId) {
+        if self.is_held_open(frame) {
+            return;
+        }
         let Some(owner) = self.frames[frame].owner else {
-            self.check_reply();
             self.finish();
             return;
         };

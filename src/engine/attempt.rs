@@ -27,11 +27,11 @@ pub(super) struct Leaf {
     pub number: u64,
     phase: Phase,
     pub effect: Effect,
-    arguments: Value,
+    pub arguments: Value,
     /// What every attempt of the execution carries.
     key: Arc<str>,
     /// Executions end with an answer; attempts of one execution share its key.
-    execution: u32,
+    pub execution: u32,
     /// Of the current series of retries; a poll begins a new one.
     attempt: u32,
     /// Stops the attempt in flight.
@@ -58,7 +58,7 @@ impl Leaf {
     }
 
     /// Whether it holds a slot.
-    fn has_slot(&self) -> bool {
+    pub(super) fn has_slot(&self) -> bool {
         self.phase != Phase::Waiting
     }
 
@@ -90,7 +90,9 @@ impl Dispatcher<'_> {
             // The next process begins with it.
             return;
         }
-        if !self.take_slot(self.frames[at.0].scope) {
+        if self.recording.is_replaying() && self.recording.has_begun(&self.own_path(at)) {
+            self.hold_slot(self.frames[at.0].scope);
+        } else if !self.take_slot(self.frames[at.0].scope) {
             self.frames[at.0].node(at.1).state = StepState::Queued;
             self.queued.insert(at);
             let path = self.path(program, at);
@@ -106,7 +108,8 @@ impl Dispatcher<'_> {
         if let Some(past) = self.recording.begun(&path) {
             return self.begin_again(at, call.effect, path, past);
         }
-        let arguments = match self.arguments(at, call, &signature) {
+        let arguments = self.approved_arguments(at).map_or_else(|| self.arguments(at, call, &signature), Ok);
+        let arguments = match arguments {
             Ok(arguments) => arguments,
             Err(error) => {
                 self.give_slot(self.frames[at.0].scope);
@@ -149,7 +152,7 @@ impl Dispatcher<'_> {
             phase,
             effect,
             arguments: past.arguments,
-            key: past.key,
+            key: if past.key.is_empty() { self.key(effect, &path, past.execution) } else { past.key },
             execution: past.execution,
             attempt: past.trial,
             cancel: None,
@@ -162,6 +165,9 @@ impl Dispatcher<'_> {
             PastPhase::Waiting(until) => {
                 self.frames[at.0].node(at.1).state = StepState::Waiting;
                 self.give_slot(self.frames[at.0].scope);
+                if self.recording.has_asked(&path, past.execution) {
+                    return self.ask_again(at);
+                }
                 let left = u64::try_from(until - self.context.host.now()).unwrap_or(0);
                 let wake = super::clock::after(Duration::from_nanos(left));
                 self.timers.push(std::cmp::Reverse((wake, number, Timer::Again(at, number))));
@@ -178,18 +184,12 @@ impl Dispatcher<'_> {
     }
 
     /// Makes the next attempt; the slot is held.
-    fn attempt(
-        &mut self,
-        program: &Arc<Program>,
-        at: NodeRef,
-        step: &Step,
-        signature: &Arc<Signature>,
-        mut leaf: Leaf,
-    ) {
+    fn attempt(&mut self, program: &Arc<Program>, at: NodeRef, step: &Step, signature: &Arc<Signature>, leaf: Leaf) {
         let scope = self.frames[at.0].scope;
-        if self.budget_is_spent(scope) {
+        let Some(mut leaf) = self.with_approval(program, at, step, leaf) else { return };
+        if let Some(limit) = self.spent_budget(scope) {
             self.give_slot(scope);
-            return;
+            return self.budget_is_spent(at, limit);
         }
         self.calls += 1;
         leaf.attempt += 1;
@@ -291,6 +291,13 @@ impl Dispatcher<'_> {
             return self.attempt_ended(program, at, step, signature, leaf, Err(error));
         };
         match transport.call(request) {
+            Reply::Now(outcome) if self.reactions.in_order => {
+                self.spare_token = Some(cancel);
+                let message = Message { at, number: leaf.number, outcome };
+                self.leaves.insert(at, leaf);
+                // The other end is the dispatcher's own.
+                let _ = self.sender.send(message);
+            }
             Reply::Now(outcome) => {
                 self.spare_token = Some(cancel);
                 self.attempt_ended(program, at, step, signature, leaf, outcome);
@@ -449,6 +456,9 @@ impl Dispatcher<'_> {
             return;
         }
         self.woken.remove(&at);
+        if self.must_ask_again(at) {
+            return self.ask_again(at);
+        }
         if !self.take_slot(self.frames[at.0].scope) {
             self.frames[at.0].node(at.1).state = StepState::Queued;
             self.queued.insert(at);
@@ -458,6 +468,13 @@ impl Dispatcher<'_> {
         let program = self.program(at.0);
         let Some((step, _, signature)) = tool_call(&program, self, at) else { return };
         self.attempt(&program, at, step, &signature, leaf);
+    }
+
+    /// Takes a call back from its slot, until somebody has approved of it.
+    pub(super) fn hold_back(&mut self, at: NodeRef, leaf: Leaf) {
+        self.give_slot(self.frames[at.0].scope);
+        let number = self.number();
+        self.leaves.insert(at, Leaf { number, phase: Phase::Waiting, cancel: None, ..leaf });
     }
 
     /// Stops a call without settling its step.
@@ -479,13 +496,18 @@ impl Dispatcher<'_> {
         Some(leaf)
     }
 
-    fn budget_is_spent(&mut self, scope: usize) -> bool {
-        let Some(limit) = self.scopes[scope].policy.budget_calls.filter(|limit| self.calls >= *limit) else {
-            return false;
-        };
+    /// The budget of calls, where it is spent.
+    fn spent_budget(&self, scope: usize) -> Option<u64> {
+        self.scopes[scope].policy.budget_calls.filter(|limit| self.calls >= *limit)
+    }
+
+    fn budget_is_spent(&mut self, at: NodeRef, limit: u64) {
+        let class = ErrorClass::Budget(Budget::Calls);
         let message = format!("the budget of {limit} calls is spent");
-        self.fatal(ErrorClass::Budget(Budget::Calls), &message);
-        true
+        self.fatal(class.clone(), &message);
+        // It has begun and holds nothing that could be taken back.
+        let error = StepError::new(class, message, &self.own_path(at));
+        self.step_failed_for_good(at, Arc::new(error));
     }
 
     fn timeout(&self, frame: FrameId, step: &Step) -> Duration {
@@ -500,7 +522,7 @@ impl Dispatcher<'_> {
 }
 
 /// The step of a node that calls a tool.
-fn tool_call<'p>(
+pub(super) fn tool_call<'p>(
     program: &'p Program,
     dispatcher: &Dispatcher<'_>,
     at: NodeRef,

@@ -66,7 +66,7 @@ impl Dispatcher<'_> {
             Err(error) => return self.step_failed(at, Arc::new(error)),
         };
         if let Some(deadline) = self.scopes[scope].policy.deadline {
-            self.after(deadline, super::dispatcher::Timer::Deadline);
+            self.set_deadline(deadline);
         }
         if self.too_many_steps(&called, BlockId(0), scope) {
             return;
@@ -251,6 +251,7 @@ impl Dispatcher<'_> {
             Role::Element(index) => self.element_ended(&program, at, index as usize, frame, outcome),
             Role::Round => self.round_ended(&program, at, frame, outcome),
             Role::Branch(index) => self.branch_ended(&program, at, index as usize, frame, outcome),
+            Role::Firing(_) => self.firing_ended(at, frame, outcome),
         }
     }
 
@@ -381,7 +382,7 @@ impl Dispatcher<'_> {
     }
 
     /// The step has its value.
-    fn complete(&mut self, at: NodeRef, value: Value) {
+    pub(super) fn complete(&mut self, at: NodeRef, value: Value) {
         self.compounds.remove(&at);
         self.settle(at, End::Completed(value));
     }

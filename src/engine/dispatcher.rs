@@ -13,19 +13,21 @@ use super::arguments::Contracts;
 use super::attempt::{Leaf, Message};
 use super::clock;
 use super::compound::Compound;
+use super::event::{Reactions, reacts};
 use super::frame::{Ending, Frame, FrameId, View};
 use super::outcome::{Interruption, Outcome};
+use super::people::People;
 use super::policy::Effective;
 use super::recording::Recording;
 use super::{Context, Program};
 use crate::eval::{self, EvalError};
 use crate::graph::BlockGraph;
-use crate::journal::{Bound, EventKind, StepError};
+use crate::journal::{EventKind, StepError};
 use crate::protocol::{RunState, StepState};
 use crate::sema::expr::Code;
 use crate::sema::{Block, BlockId, Node};
 use crate::tools::{Catalog, Permissions, Transport};
-use crate::types::{Budget, Denied, ErrorClass, Signature};
+use crate::types::{Denied, ErrorClass, Signature};
 use crate::value::Value;
 
 /// How many ready nodes are taken before timers, answers and the stop are looked at.
@@ -59,6 +61,9 @@ pub(super) struct Dispatcher<'a> {
     /// Steps whose time is bounded, by their paths.
     pub within: BTreeMap<NodeRef, Arc<str>>,
     pub recording: Recording,
+    pub reactions: Reactions,
+    /// What people are asked, and what waits for a moment.
+    pub people: People,
     pub timers: BinaryHeap<Reverse<(Instant, u64, Timer)>>,
     pub contracts: Contracts,
     /// What calls without arguments share.
@@ -74,7 +79,7 @@ pub(super) struct Dispatcher<'a> {
     begun_at: i128,
     pub stopped: bool,
     /// Why the process ends before the run does.
-    interruption: Option<Interruption>,
+    pub interruption: Option<Interruption>,
     finished: bool,
 }
 
@@ -108,8 +113,10 @@ pub(super) enum Timer {
     Again(NodeRef, u64),
     /// `within` is over.
     Within(NodeRef),
-    /// The deadline of a plan.
-    Deadline,
+    /// The deadline of a plan, which knows of so much time that everything waited for people.
+    Deadline(Duration),
+    /// What a step waits for has not come in time, or is the time itself.
+    Hold(NodeRef, u64),
 }
 
 impl<'a> Dispatcher<'a> {
@@ -119,6 +126,7 @@ impl<'a> Dispatcher<'a> {
         let now = context.host.now();
         let past = context.past.take();
         let begun_at = past.as_ref().map_or(now, |past| past.begun_at);
+        let people = People::new(std::mem::take(&mut context.answering));
         let recording = Recording::new(context.log.take(), past, now);
         Self {
             context,
@@ -133,6 +141,8 @@ impl<'a> Dispatcher<'a> {
             held: VecDeque::new(),
             within: BTreeMap::new(),
             recording,
+            reactions: Reactions { mail: true, ..Reactions::default() },
+            people,
             timers: BinaryHeap::new(),
             contracts: Contracts::default(),
             no_arguments: Value::Map(Arc::default()),
@@ -151,27 +161,36 @@ impl<'a> Dispatcher<'a> {
     }
 
     pub(super) async fn run(mut self, program: &Arc<Program>, inputs: &BTreeMap<Arc<str>, Value>) -> Outcome {
+        self.reactions.in_order = reacts(program);
         self.begin(program, inputs);
         while !self.finished {
             self.work();
             if self.finished {
                 break;
             }
-            if !self.ready.is_empty() || !self.ended.is_empty() {
+            if self.has_work() {
                 self.listen_without_waiting();
                 tokio::task::yield_now().await;
                 continue;
             }
-            if self.catch_up() {
+            if self.catch_up() || self.take_message() {
                 continue;
             }
             self.recording.flush();
             self.send_held();
-            if self.ready.is_empty() && self.ended.is_empty() && !self.finished {
+            if !self.has_work() && !self.finished {
+                self.turn_to_people();
+            }
+            if !self.has_work() && !self.finished {
                 self.sleep().await;
             }
         }
         self.conclude().await
+    }
+
+    /// Whether anything can be done without news from outside.
+    pub(super) fn has_work(&self) -> bool {
+        !self.ready.is_empty() || !self.ended.is_empty() || !self.reactions.due.is_empty()
     }
 
     /// Goes on with what an earlier process of the run has lived through; false where there is nothing of it left.
@@ -179,7 +198,12 @@ impl<'a> Dispatcher<'a> {
         if !self.recording.is_replaying() {
             return false;
         }
-        if !self.replay() {
+        if self.replay() {
+            return true;
+        }
+        if self.context.only_looks {
+            self.let_go(Interruption::Asked);
+        } else {
             self.take_up_lost();
         }
         true
@@ -188,9 +212,14 @@ impl<'a> Dispatcher<'a> {
     /// Nothing can be done: waits until something happens outside.
     async fn sleep(&mut self) {
         let wake = self.timers.peek().map(|Reverse((at, ..))| *at).filter(|_| !self.is_let_go());
-        if wake.is_none() && self.leaves.is_empty() {
+        let idle = (wake.is_none() && self.leaves.is_empty()) || !self.moves_by_itself();
+        if idle && !self.people.holds_any() {
             return self.stuck();
         }
+        if let Some(rest) = self.rest() {
+            return self.let_go(rest);
+        }
+        self.people.note_wait(self.only_people_are_awaited());
         self.context.observer.idle();
         let cancel = self.context.cancel.clone();
         tokio::select! {
@@ -200,20 +229,26 @@ impl<'a> Dispatcher<'a> {
                 if let Some(message) = message {
                     self.receive(message);
                 }
-                self.listen_without_waiting();
+                if !self.reactions.in_order {
+                    self.listen_without_waiting();
+                }
             }
             () = self.recording.changed() => self.look_at_journal(),
+            answer = self.people.heard() => self.hear(answer),
             () = clock::sleep_until(wake), if wake.is_some() => self.fire(),
         }
+        self.people.note_wait(false);
     }
 
     /// Takes what is there: answers, due timers, the stop.
     fn listen_without_waiting(&mut self) {
-        while let Ok(message) = self.inbox.try_recv() {
-            self.receive(message);
-        }
-        if !self.recording.is_replaying() {
-            self.fire();
+        if !self.reactions.in_order {
+            while let Ok(message) = self.inbox.try_recv() {
+                self.receive(message);
+            }
+            if !self.recording.is_replaying() {
+                self.fire();
+            }
         }
         if self.context.cancel.is_cancelled() && !self.stopped {
             self.interrupt();
@@ -230,7 +265,7 @@ impl<'a> Dispatcher<'a> {
         self.emit(EventKind::RunStarted { run: &run, plan: &program.plan.name, steps });
         self.summarize(RunState::Running, None, None);
         if let Some(deadline) = self.scopes[0].policy.deadline {
-            self.after(deadline.saturating_sub(self.recording.driven()), Timer::Deadline);
+            self.set_deadline(deadline);
         }
         let root = self.open_frame(0, BlockId(0), None, None, "".into());
         let missing = refused.or_else(|| self.bind_inputs(root, inputs));
@@ -283,6 +318,9 @@ impl<'a> Dispatcher<'a> {
     /// Works until nothing is ready, or a batch is done.
     fn work(&mut self) {
         for _ in 0..BATCH {
+            if self.wake_due() {
+                continue;
+            }
             if let Some(frame) = self.ended.pop() {
                 self.frame_ended(frame);
             } else if let Some(Reverse((frame, node))) = self.ready.pop() {
@@ -307,14 +345,13 @@ impl<'a> Dispatcher<'a> {
             match timer {
                 Timer::Again(node, number) => self.again(node, number),
                 Timer::Within(node) => self.within_is_over(node),
-                Timer::Deadline => self.deadline_is_over(),
+                Timer::Deadline(known) => self.deadline_has_come(known),
+                Timer::Hold(node, number) => self.hold_is_over(node, number),
+            }
+            if self.reactions.in_order {
+                return;
             }
         }
-    }
-
-    pub(super) fn deadline_is_over(&mut self) {
-        self.emit(EventKind::TimerFired { path: "", timer: Bound::Deadline });
-        self.fatal(ErrorClass::Budget(Budget::Time), "the deadline of the plan has passed");
     }
 
     pub(super) fn after(&mut self, wait: Duration, timer: Timer) {
@@ -334,6 +371,7 @@ impl<'a> Dispatcher<'a> {
     pub(super) fn fatal(&mut self, class: ErrorClass, message: &str) {
         let error = StepError::new(class, message, &"".into());
         self.end_frame(0, &Ending::Failed(Arc::new(error)));
+        self.cancel_firings();
     }
 
     /// Somebody wants the process to end. What is written down goes on later; anything else ends here.
@@ -352,10 +390,11 @@ impl<'a> Dispatcher<'a> {
         self.stopped = true;
         self.emit(EventKind::RunCancelling);
         self.end_frame(0, &Ending::Cancelled);
+        self.cancel_firings();
     }
 
     /// The process ends before the run does: nothing new goes out, and what is in flight is lost or awaited.
-    fn let_go(&mut self, why: Interruption) {
+    pub(super) fn let_go(&mut self, why: Interruption) {
         self.stopped = true;
         self.interruption = Some(why);
         while let Some(at) = self.held.pop_front() {
@@ -378,26 +417,20 @@ impl<'a> Dispatcher<'a> {
 
     /// Lets go of the run as soon as no effect is in flight any more.
     pub(super) fn let_go_if_quiet(&mut self) {
-        if self.is_let_go() && !self.leaves.values().any(Leaf::must_be_awaited) {
+        if self.context.only_looks || self.is_let_go() && !self.leaves.values().any(Leaf::must_be_awaited) {
             self.finished = true;
         }
     }
 
     /// The journal has more on disk, cannot be written any more, or has been told something.
     fn look_at_journal(&mut self) {
-        if let Some(broken) = self.recording.broken()
-            && self.interruption.is_none()
-        {
-            self.let_go(Interruption::Journal(broken));
+        if self.is_let_go() {
+            return;
         }
-    }
-
-    /// Nothing runs, nothing waits, and something has not settled: a fault of the engine, told instead of hung.
-    fn stuck(&mut self) {
-        self.fatal(ErrorClass::Internal, "nothing can run any more, and not everything has settled");
-        if self.ready.is_empty() && self.ended.is_empty() {
-            self.finished = true;
+        if let Some(broken) = self.recording.broken() {
+            return self.let_go(Interruption::Journal(broken));
         }
+        self.reactions.mail = true;
     }
 
     pub(super) fn finish(&mut self) {
@@ -406,20 +439,26 @@ impl<'a> Dispatcher<'a> {
 
     async fn conclude(mut self) -> Outcome {
         let mut outcome = self.outcome_of_root();
-        if self.interruption.is_some() {
+        let mut wake = None;
+        if let Some(interruption) = &self.interruption {
             outcome.state = RunState::Paused;
-            self.emit(EventKind::RunPaused { wake: None });
+            if let Interruption::Waiting { wake: until, .. } = interruption {
+                wake = *until;
+            }
+            self.emit(EventKind::RunPaused { wake });
         } else {
             let (reply, error) = (outcome.reply.as_ref(), outcome.error.as_deref());
             self.emit(EventKind::RunSettled { state: outcome.state, reply, error });
         }
         let class = outcome.error.as_ref().map(|error| error.class.to_string());
-        self.summarize(outcome.state, None, class);
+        self.summarize(outcome.state, wake, class);
         self.recording.flush();
         if let Some(broken) = self.recording.all_durable().await {
             self.interruption = Some(Interruption::Journal(broken));
         }
         outcome.interruption = self.interruption.take();
+        (outcome.tasks, outcome.listeners) = (self.task_reports(), self.listener_reports());
+        (outcome.questions, outcome.unused_answers) = self.people.left();
         outcome.duration = Duration::from_micros(self.elapsed());
         outcome.with_trace(self.frames, self.scopes, self.begun_at)
     }
@@ -433,6 +472,7 @@ impl<'a> Dispatcher<'a> {
         let reply = root.values.pop();
         let failure = root.first_failure.clone();
         let (state, reply, error) = match &root.ending {
+            _ if self.reactions.stalled.is_some() => (RunState::Stalled, None, self.reactions.stalled.take()),
             Some(Ending::Failed(error)) => (RunState::Failed, None, Some(error.clone())),
             Some(Ending::Cancelled) => (RunState::Cancelled, None, None),
             None if failure.is_some() => (RunState::Failed, reply, failure),
@@ -502,6 +542,11 @@ impl<'a> Dispatcher<'a> {
             return Err(EvalError::plain(message, code.span));
         }
         Ok(value)
+    }
+
+    /// A moment of the run as text.
+    pub(super) fn instant(&self, since_start: u64) -> String {
+        super::outcome::instant(self.begun_at, since_start)
     }
 
     pub(super) fn state_of(&self, (frame, node): NodeRef) -> StepState {

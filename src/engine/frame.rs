@@ -48,6 +48,12 @@ pub(super) struct Frame {
     /// Under `settle`: the first failure that nothing recovered.
     pub first_failure: Option<Arc<StepError>>,
     pub reported: bool,
+    /// Everything has settled, and firings of its listeners are still at work.
+    pub closing: bool,
+    /// A firing that could not begin, since what it reads gave nothing.
+    pub upstream: bool,
+    /// The states of its listeners: those of their latest firings.
+    pub heard: BTreeMap<u32, StepState>,
 }
 
 /// Why a frame ends before its statements do.
@@ -74,6 +80,8 @@ pub(super) enum Role {
     Element(u32),
     Round,
     Branch(u32),
+    /// A firing of a listener.
+    Firing(u32),
 }
 
 /// What is known of one node while a frame runs. Kept small: there may be very many.
@@ -190,6 +198,9 @@ impl Frame {
             ending: None,
             first_failure: None,
             reported: false,
+            closing: false,
+            upstream: false,
+            heard: BTreeMap::new(),
         }
     }
 
@@ -252,6 +263,9 @@ impl Environment for View<'_> {
     fn state(&self, place: Place) -> StepState {
         let frame = self.climb(place.up);
         let node = (self.by_slot)(frame, place.slot);
+        if let Some(heard) = node.and_then(|node| frame.heard.get(&node)) {
+            return *heard;
+        }
         node.and_then(|node| frame.nodes.get(node as usize)).map_or(StepState::Pending, |node| node.state)
     }
 

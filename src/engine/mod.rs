@@ -6,15 +6,25 @@ mod attempt;
 mod clock;
 mod compound;
 mod dispatcher;
+mod event;
 mod failure;
 mod frame;
+mod gate;
+mod input;
+mod listener;
 mod observer;
 mod outcome;
+mod people;
 mod policy;
 mod recording;
+mod rest;
 mod settle;
+mod signal;
 mod slots;
+mod standstill;
 mod step;
+mod task;
+mod timer;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -22,9 +32,14 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
+pub use listener::ListenerReport;
 pub use observer::{Observer, Silence, short_duration};
 pub use outcome::{Interruption, Outcome, StepReport, Usage};
+pub use people::{Answering, Asker, Asking};
 pub use policy::Defaults;
+pub use recording::Said;
+pub use signal::{accepts_move, accepts_signal};
+pub use task::{TaskMove, TaskReport};
 
 use crate::graph::{self, Graph};
 use crate::host::Host;
@@ -75,6 +90,10 @@ pub struct Context<'a> {
     pub log: Option<Box<dyn Log>>,
     /// What earlier processes of the run have written there.
     pub past: Option<Past>,
+    /// Only lives through what was written: nothing is called.
+    pub only_looks: bool,
+    /// Who answers what the plan asks people, while the process lives.
+    pub answering: Answering,
 }
 
 /// Runs a plan to its end. The inputs have been checked against its parameters.

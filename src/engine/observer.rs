@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
-use crate::journal::Event;
+use crate::journal::{AnswerError, Event};
 
 /// Who listens. Called by the dispatcher between two changes, so it must not block.
 pub trait Observer: Send {
     fn observe(&mut self, event: &Event<'_>);
+
+    /// Somebody answered, and the answer cannot be taken.
+    fn refused(&mut self, _error: &AnswerError) {}
 
     /// Nothing more happens until something outside does: the moment to pass on what was kept back.
     fn idle(&mut self) {}

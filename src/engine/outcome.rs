@@ -7,7 +7,9 @@ use serde::Serialize;
 
 use super::dispatcher::Scope;
 use super::frame::{Frame, FrameId};
-use crate::journal::StepError;
+use super::listener::ListenerReport;
+use super::task::TaskReport;
+use crate::journal::{Question, StepError};
 use crate::protocol::{RunState, StepState};
 use crate::sema::{Node, Plan, Step, StepKind, Target};
 use crate::value::Value;
@@ -21,8 +23,16 @@ pub struct Outcome {
     pub error: Option<Arc<StepError>>,
     pub usage: Usage,
     pub duration: Duration,
+    /// The tasks of the plan itself, in source order.
+    pub tasks: Vec<TaskReport>,
+    /// Its listeners, in source order.
+    pub listeners: Vec<ListenerReport>,
     /// Why the process let go of the run before its end.
     pub interruption: Option<Interruption>,
+    /// What still waits for an answer, by the paths under which it is answered.
+    pub questions: Vec<(Arc<str>, Arc<Question>)>,
+    /// The paths of answers that were given beforehand and that nothing asked for.
+    pub unused_answers: Vec<Arc<str>>,
     trace: Trace,
 }
 
@@ -33,6 +43,13 @@ pub enum Interruption {
     Asked,
     /// The journal cannot be written.
     Journal(String),
+    /// Everything waits for somebody outside, or for a moment that is far away.
+    Waiting {
+        /// When the run goes on by itself, in nanoseconds since 1970.
+        wake: Option<i128>,
+        /// Which steps wait for which events; empty where none does.
+        events: String,
+    },
 }
 
 /// What a run has used.
@@ -84,7 +101,9 @@ struct Document<'a> {
     status: RunState,
     reply: Option<&'a Value>,
     steps: Vec<StepReport>,
-    tasks: [(); 0],
+    tasks: &'a [TaskReport],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    listeners: &'a [ListenerReport],
     verification: Verification,
     usage: Usage,
     error: Option<Value>,
@@ -108,7 +127,11 @@ impl Outcome {
             error: None,
             usage: Usage::default(),
             duration: Duration::ZERO,
+            tasks: Vec::new(),
+            listeners: Vec::new(),
             interruption: None,
+            questions: Vec::new(),
+            unused_answers: Vec::new(),
             trace: Trace::default(),
         }
     }
@@ -131,9 +154,10 @@ impl Outcome {
             open.push((frame, node + 1));
             if let Some(step) = statement.step() {
                 reports.push(self.trace.report(state, node, statement, step));
-                let inner = state.records[node].details().map(|details| details.frames.as_slice()).unwrap_or_default();
-                open.extend(inner.iter().rev().map(|inner| (*inner, 0)));
             }
+            // A listener is no step; its firings hold steps.
+            let inner = state.records[node].details().map(|details| details.frames.as_slice()).unwrap_or_default();
+            open.extend(inner.iter().rev().map(|inner| (*inner, 0)));
         }
         reports
     }
@@ -152,7 +176,8 @@ impl Outcome {
             status: self.state,
             reply: self.reply.as_ref(),
             steps,
-            tasks: [],
+            tasks: &self.tasks,
+            listeners: &self.listeners,
             verification: Verification { verified: 0, unverified, failed: 0, checks: [] },
             usage: self.usage,
             error: self.error.as_ref().map(|error| error.to_value()),
@@ -193,9 +218,14 @@ impl Trace {
     }
 
     fn instant(&self, since_start: u64) -> String {
-        let at = crate::journal::instant(self.begun_at + i128::from(since_start) * 1000);
-        String::from_utf8_lossy(&at).into_owned()
+        instant(self.begun_at, since_start)
     }
+}
+
+/// A moment of a run as text, from microseconds since it began.
+pub(super) fn instant(begun_at: i128, since_start: u64) -> String {
+    let at = crate::journal::instant(begun_at + i128::from(since_start) * 1000);
+    String::from_utf8_lossy(&at).into_owned()
 }
 
 /// The dotted name of what a step calls.

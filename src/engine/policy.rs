@@ -17,6 +17,7 @@ pub struct Defaults {
 const TIMEOUT: Duration = Duration::from_mins(5);
 const CONCURRENCY: u32 = 16;
 const MAX_STEPS: u64 = 10_000;
+const MAX_FIRINGS: u64 = 1000;
 const MAX_RESULT: u64 = 8 * 1024 * 1024;
 
 /// The settings of one plan instance, complete.
@@ -29,6 +30,7 @@ pub(super) struct Effective {
     pub on_failure: OnFailure,
     pub budget_calls: Option<u64>,
     pub max_steps: u64,
+    pub max_firings: u64,
     pub max_result: u64,
 }
 
@@ -43,6 +45,7 @@ impl Effective {
             on_failure: policy.on_failure.or(project.on_failure).unwrap_or_default(),
             budget_calls: policy.budget_calls.or(project.budget_calls),
             max_steps: defaults.max_steps.or(policy.max_steps).or(project.max_steps).unwrap_or(MAX_STEPS),
+            max_firings: policy.max_firings.or(project.max_firings).unwrap_or(MAX_FIRINGS),
             max_result: policy.max_result.or(project.max_result).unwrap_or(MAX_RESULT),
         }
     }

@@ -7,9 +7,19 @@ use std::sync::Arc;
 use super::dispatcher::{Dispatcher, NodeRef};
 use super::frame::Microseconds;
 use super::settle::End;
-use crate::journal::{Bound, Event, EventKind, Log, News, NewsKind, Past, PastCall, Summary};
+use crate::journal::{
+    Bound, Event, EventKind, EventName, Log, Message, News, NewsKind, Past, PastCall, PastQuestion, Questions, Summary,
+};
 use crate::protocol::{RunState, StepState};
 use crate::value::Value;
+
+/// What somebody says to a run.
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Said {
+    /// It shall end. The value says nothing more.
+    Cancel(bool),
+}
 
 /// The journal of a run, seen from the dispatcher.
 #[derive(Default)]
@@ -22,10 +32,15 @@ pub(super) struct Recording {
     then: Option<Microseconds>,
     /// Time of the run before this process took it over.
     before: Microseconds,
+    /// Said, and not taken yet.
+    mail: Vec<Message>,
     /// The line that is being written.
     line: Vec<u8>,
     /// The number of the last event that was told.
     events: u64,
+    /// The steps that have settled, and all that the plan itself holds.
+    steps_done: u64,
+    steps_all: u64,
 }
 
 impl Recording {
@@ -38,7 +53,18 @@ impl Recording {
             before = u64::try_from(age / 1000).unwrap_or(0);
         }
         let then = past.as_ref().map(|_| 0);
-        Self { log, past, expecting: HashMap::new(), then, before, line: Vec::new(), events }
+        Self {
+            log,
+            past,
+            expecting: HashMap::new(),
+            then,
+            before,
+            mail: Vec::new(),
+            line: Vec::new(),
+            events,
+            steps_done: 0,
+            steps_all: 0,
+        }
     }
 
     /// Whether what an earlier process wrote is still being lived through.
@@ -94,6 +120,31 @@ impl Recording {
         self.past.as_mut()?.steps.get_mut(path)?.call.take()
     }
 
+    /// Whether an earlier process has begun a call, and it was not given yet.
+    pub(super) fn has_begun(&self, path: &str) -> bool {
+        let step = self.past.as_ref().and_then(|past| past.steps.get(path));
+        step.is_some_and(|step| step.call.is_some())
+    }
+
+    /// What others have said to the run and no event tells of, oldest first.
+    pub(super) fn messages(&mut self) -> Vec<Message> {
+        for message in self.log.as_mut().map(|log| log.messages()).unwrap_or_default() {
+            if self.mail.iter().all(|known| known.id != message.id) {
+                self.mail.push(message);
+            }
+        }
+        self.mail.clone()
+    }
+
+    /// A message has become the event that was just told: nothing that follows from it may come before this.
+    pub(super) fn taken(&mut self, message: Option<u64>) {
+        let Some(id) = message else { return };
+        self.mail.retain(|message| message.id != id);
+        if let Some(log) = &mut self.log {
+            log.taken(id);
+        }
+    }
+
     /// How many attempts an earlier process made at a step.
     pub(super) fn attempts(&self, path: &str) -> u32 {
         self.past.as_ref().and_then(|past| past.steps.get(path)).map_or(0, |step| step.attempts)
@@ -104,18 +155,47 @@ impl Recording {
         self.expecting.insert(path, at);
     }
 
-    /// How long processes drove the run before this one.
-    pub(super) fn driven(&self) -> std::time::Duration {
-        self.past.as_ref().map(Past::driven).unwrap_or_default()
+    /// What an earlier process asked at a step before this execution. It is given once.
+    pub(super) fn asked(&mut self, path: &str, execution: u32) -> Option<PastQuestion> {
+        let asked = &mut self.past.as_mut()?.steps.get_mut(path)?.asked;
+        let index = asked.iter().position(|asked| asked.question.execution == execution)?;
+        Some(asked.remove(index))
+    }
+
+    /// Whether an earlier process asked at a step before this execution.
+    pub(super) fn has_asked(&self, path: &str, execution: u32) -> bool {
+        let asked = self.past.as_ref().and_then(|past| past.steps.get(path)).map(|step| &step.asked);
+        asked.is_some_and(|asked| asked.iter().any(|asked| asked.question.execution == execution))
+    }
+
+    /// An answer that an earlier process took is not lived through again.
+    pub(super) fn forget_answer(&mut self, path: &str) {
+        if let Some(past) = &mut self.past {
+            past.forget_answer(path);
+        }
+    }
+
+    /// The moment until which a step waited in an earlier process.
+    pub(super) fn slept_until(&mut self, path: &str) -> Option<i128> {
+        self.past.as_mut()?.steps.get_mut(path)?.until.take()
+    }
+
+    /// How long the run has waited for people, or for somebody to resume it, since the moment that is lived through.
+    pub(super) fn idle(&self, now: i128) -> std::time::Duration {
+        let (Some(past), Some(then)) = (&self.past, self.then) else { return std::time::Duration::ZERO };
+        past.idle_since(past.begun_at + i128::from(then) * 1000, now)
     }
 
     /// The next news that has somebody to go to.
-    fn next_news(&mut self) -> Option<(News, Option<NodeRef>)> {
+    fn next_news(&mut self, questions: &Questions) -> Option<(News, Option<NodeRef>)> {
         let Self { past, expecting, .. } = self;
         let past = past.as_mut()?;
         let goes_to = |news: &News| match &news.kind {
             NewsKind::Answer { path, .. } => expecting.get(path).map(|at| Some(*at)),
-            NewsKind::Timer { .. } | NewsKind::Cancel => Some(None),
+            NewsKind::Given(answer) => questions.step(&answer.path).map(|_| None),
+            NewsKind::Timer { .. } | NewsKind::Signal { .. } | NewsKind::TaskMoved { .. } | NewsKind::Cancel => {
+                Some(None)
+            }
         };
         let (index, at) = past.news.iter().enumerate().find_map(|(index, news)| Some((index, goes_to(news)?)))?;
         let news = past.news.remove(index)?;
@@ -132,6 +212,10 @@ impl Dispatcher<'_> {
     /// Tells of a change: to the journal and to whoever listens, unless an earlier process has.
     pub(super) fn emit(&mut self, kind: EventKind<'_>) -> u64 {
         let recording = &mut self.recording;
+        if let EventKind::RunStarted { steps, .. } = kind {
+            recording.steps_all = steps as u64;
+        }
+        recording.steps_done += u64::from(kind.name() == EventName::StepSettled);
         if let Some(past) = &mut recording.past
             && past.cross_off(kind.name(), kind.path())
         {
@@ -150,8 +234,10 @@ impl Dispatcher<'_> {
 
     /// Notes where the run stands, for lists of runs.
     pub(super) fn summarize(&mut self, state: RunState, wake: Option<i128>, error: Option<String>) {
-        if let Some(log) = &mut self.recording.log {
-            log.summarize(&Summary { state, wake, error });
+        let Recording { log, steps_done, steps_all, .. } = &mut self.recording;
+        if let Some(log) = log {
+            let (steps_done, steps_all) = (*steps_done, *steps_all);
+            log.summarize(&Summary { state, wake, error, note: None, steps_done, steps_all });
         }
     }
 
@@ -160,7 +246,7 @@ impl Dispatcher<'_> {
         if !self.recording.is_replaying() {
             return false;
         }
-        let Some((news, at)) = self.recording.next_news() else {
+        let Some((news, at)) = self.recording.next_news(&self.people.questions) else {
             // From here on the run is younger than its journal.
             self.recording.then = None;
             return false;
@@ -168,6 +254,11 @@ impl Dispatcher<'_> {
         match (news.kind, at) {
             (NewsKind::Answer { outcome, .. }, Some(at)) => self.answered_before(at, outcome),
             (NewsKind::Timer { path, timer }, _) => self.timer_fired_before(&path, timer),
+            (NewsKind::Signal { signal, payload }, _) => self.receive_signal(&signal, &payload.to_json(), None),
+            (NewsKind::TaskMoved { path, status, context }, _) => {
+                self.receive_move(&path, &status, &context.to_json(), None);
+            }
+            (NewsKind::Given(answer), _) => self.take_answer(&answer),
             (NewsKind::Cancel, _) => self.stop(),
             (NewsKind::Answer { .. }, None) => {}
         }
@@ -187,6 +278,7 @@ impl Dispatcher<'_> {
     fn timer_fired_before(&mut self, path: &str, timer: Bound) {
         match timer {
             Bound::Deadline => self.deadline_is_over(),
+            Bound::Expires | Bound::Wait => self.hold_ended_before(path),
             Bound::Within => {
                 let running = |state: StepState| matches!(state, StepState::Running | StepState::Waiting);
                 let found = self.within.iter().find(|(at, own)| &***own == path && running(self.state_of(**at)));

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::Program;
 use super::dispatcher::{Dispatcher, NodeRef};
+use super::event::Subject;
 use super::frame::{Flags, Frame, FrameId, Owner, Role};
 use crate::eval::EvalError;
 use crate::graph::{Edge, Vertex};
@@ -53,6 +54,7 @@ impl Dispatcher<'_> {
     pub(super) fn start_frame(&mut self, frame: FrameId) {
         let program = self.program(frame);
         self.advance(&program, frame);
+        self.begin_reactions(&program, frame);
         let count = self.frames[frame].nodes.len();
         for node in 0..u32::try_from(count).unwrap_or(u32::MAX) {
             let state = self.frames[frame].nodes[node as usize];
@@ -93,6 +95,7 @@ impl Dispatcher<'_> {
         for (reader, edge) in graph.readers(node) {
             self.release(&program, (frame, reader), edge, available);
         }
+        self.unblock_firings(&program, (frame, node));
         if !is_join {
             self.advance(&program, frame);
             if self.frames[frame].unsettled == 0 {
@@ -124,7 +127,9 @@ impl Dispatcher<'_> {
             return;
         }
         self.leaves.remove(&at);
+        self.reactions.waits.remove(&at);
         self.leave_queue(at);
+        self.release_hold(at);
         let now = self.elapsed();
         let record = self.record(frame, node);
         record.duration = record.started.map_or(0, |started| now - started);
@@ -145,6 +150,7 @@ impl Dispatcher<'_> {
             output: output.as_ref(),
             error: failure.as_deref(),
         });
+        self.commit(&[Subject::Step(at)]);
     }
 
     /// Whether the value of a node comes from outside.
@@ -163,6 +169,9 @@ impl Dispatcher<'_> {
         let guard = edge.decides_guard();
         if !available && edge.needs_success() {
             entry.flags.set(if guard { Flags::GUARD_UPSTREAM } else { Flags::UPSTREAM });
+        }
+        if edge == Edge::Listener {
+            return;
         }
         if guard {
             entry.guard_waits -= 1;
@@ -318,7 +327,7 @@ impl Dispatcher<'_> {
     }
 
     /// Everything in the frame has settled.
-    fn report_end(&mut self, frame: FrameId) {
+    pub(super) fn report_end(&mut self, frame: FrameId) {
         if !std::mem::replace(&mut self.frames[frame].reported, true) {
             self.ended.push(frame);
         }

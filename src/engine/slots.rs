@@ -9,12 +9,18 @@ impl Dispatcher<'_> {
         if !self.has_slot(scope) {
             return false;
         }
+        self.hold_slot(scope);
+        true
+    }
+
+    /// Takes a slot whether one is free or not: what an earlier process had begun is not held up, since its answers
+    /// come in the order in which they came then.
+    pub(super) fn hold_slot(&mut self, scope: usize) {
         let mut inner = Some(scope);
         while let Some(scope) = inner {
             self.scopes[scope].in_use += 1;
             inner = self.scopes[scope].outer;
         }
-        true
     }
 
     fn has_slot(&self, scope: usize) -> bool {

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use super::Program;
 use super::compound::Compound;
 use super::dispatcher::{Dispatcher, NodeRef, Timer};
+use super::event::Subject;
 use super::frame::{Flags, FrameId, Owner, Role};
 use super::settle::End;
 use crate::eval::EvalError;
 use crate::journal::{Bound, EventKind, StepError};
 use crate::protocol::StepState;
-use crate::sema::{BlockId, Call, Failing, NodeKind, Step, StepKind, Target};
+use crate::sema::{BlockId, Call, Failing, NodeKind, Step, StepKind, Target, Wait};
 use crate::types::{Budget, ErrorClass, Transient, Validation, check_value, without_absent};
 use crate::value::Value;
 
@@ -89,10 +90,9 @@ impl Dispatcher<'_> {
                 }
                 Err(error) => self.expression_failed(program, at, &error),
             },
-            // Plans with these are refused before they start.
-            NodeKind::Task(_) | NodeKind::Set(_) | NodeKind::Listener(_) => {
-                self.settle(at, End::Completed(Value::Null));
-            }
+            NodeKind::Task(id) => self.run_task(at, *id),
+            NodeKind::Set(set) => self.run_set(program, at, set),
+            NodeKind::Listener(listener) => self.run_listener(program, at, listener),
         }
     }
 
@@ -127,6 +127,9 @@ impl Dispatcher<'_> {
     }
 
     fn start_step(&mut self, program: &Arc<Program>, at: NodeRef, step: &Step) {
+        if self.needs_approval(program, at, step) {
+            return;
+        }
         if matches!(&step.kind, StepKind::Call(Call { target: Target::Tool(_), .. })) {
             return self.start_call(program, at);
         }
@@ -155,13 +158,22 @@ impl Dispatcher<'_> {
                     self.expression_failed(program, at, &EvalError::plain(message, subject.span));
                 }
             }
-            StepKind::Ask(_) | StepKind::Infer(_) | StepKind::Input(_) | StepKind::Wait(_) | StepKind::Damaged => {
-                let what = step.kind.word().unwrap_or("a call");
-                let path = self.path(program, at);
-                let error = StepError::new(ErrorClass::Internal, format!("{what} cannot run yet"), &path);
-                self.step_failed(at, Arc::new(error));
+            StepKind::Input(input) => self.start_input(program, at, input),
+            StepKind::Wait(wait) => match &**wait {
+                Wait::Event { on, .. } => self.start_wait(program, at, on),
+                Wait::For(moment) | Wait::Until(moment) => self.start_sleep(program, at, moment),
+            },
+            StepKind::Ask(_) | StepKind::Infer(_) | StepKind::Damaged => {
+                self.cannot_run(program, at, step);
             }
         }
+    }
+
+    fn cannot_run(&mut self, program: &Program, at: NodeRef, step: &Step) {
+        let what = step.kind.word().unwrap_or("a call");
+        let path = self.path(program, at);
+        let error = StepError::new(ErrorClass::Internal, format!("{what} cannot run yet"), &path);
+        self.step_failed(at, Arc::new(error));
     }
 
     /// Notes the start of a step, and sets the timer of its `within`.
@@ -182,7 +194,10 @@ impl Dispatcher<'_> {
             self.after(wait, Timer::Within(at));
         }
         let tool = match &step.kind {
-            StepKind::Call(Call { target: Target::Tool(_), .. }) => return Ok(()),
+            StepKind::Call(Call { target: Target::Tool(_), .. }) => {
+                self.commit(&[Subject::Step(at)]);
+                return Ok(());
+            }
             StepKind::Call(Call { target: Target::Plan(_, name), .. }) => name.clone(),
             StepKind::Do(_)
             | StepKind::Each(_)
@@ -198,6 +213,7 @@ impl Dispatcher<'_> {
         self.compounds.insert(at, Compound::Body);
         let path = self.path(program, at);
         self.emit(EventKind::StepRunning { path: &path, tool: &tool, attempt: 1, call: None });
+        self.commit(&[Subject::Step(at)]);
         Ok(())
     }
 
@@ -223,6 +239,7 @@ impl Dispatcher<'_> {
             error.sent = crate::protocol::Sent::Maybe;
         }
         self.drop_leaf(at);
+        self.release_hold(at);
         let inner = self.live_frames(at);
         self.compounds.remove(&at);
         if inner.is_empty() {
@@ -344,7 +361,7 @@ impl Dispatcher<'_> {
 }
 
 /// A condition's value as a decision.
-fn truth(value: &Value, span: crate::source::Span) -> Result<bool, EvalError> {
+pub(super) fn truth(value: &Value, span: crate::source::Span) -> Result<bool, EvalError> {
     match value {
         Value::Bool(truth) => Ok(*truth),
         other => {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use petgraph::graph::{DiGraph, NodeIndex};
 
 use super::order::Order;
-use super::{BlockGraph, Edge, Graph, Vertex, Waits};
+use super::{BlockGraph, Edge, FiringRead, Graph, Vertex, Waits};
 use crate::sema::expr::ReadKind;
 use crate::sema::{Block, Event, EventKind, Node, NodeKind, Plan, TaskId};
 
@@ -44,6 +44,7 @@ fn build_block(block: &Block, outer: &[BTreeSet<OuterRead>]) -> (BlockGraph, BTr
     let mut order = Order::default();
     let mut tasks = Tasks::default();
     let mut reads = BTreeSet::new();
+    let mut firing_reads = Vec::new();
     for (index, node) in block.nodes.iter().enumerate() {
         let target = NodeIndex::new(index);
         reads.clear();
@@ -71,12 +72,35 @@ fn build_block(block: &Block, outer: &[BTreeSet<OuterRead>]) -> (BlockGraph, BTr
             dag.add_edge(NodeIndex::new(after.node.0 as usize), target, Edge::After);
         }
         tasks.add(&mut dag, target, node, &by_slot);
+        firings(block, super::narrow(index), outer, &by_slot, &mut firing_reads);
         if let Some(step) = node.step() {
             order.add(&mut dag, target, step);
         }
     }
     let waits = waits(&dag);
-    (BlockGraph { dag, nodes: block.nodes.len(), waits, by_slot }, outward)
+    (BlockGraph { dag, nodes: block.nodes.len(), waits, by_slot, firing_reads }, outward)
+}
+
+/// What the firings of a listener read of the block that it stands in.
+fn firings(
+    block: &Block,
+    index: u32,
+    outer: &[BTreeSet<OuterRead>],
+    by_slot: &[Option<u32>],
+    firing_reads: &mut Vec<FiringRead>,
+) {
+    let NodeKind::Listener(listener) = &block.nodes[index as usize].kind else { return };
+    let mut add = |slot: u32, kind: ReadKind, in_when: bool| {
+        let source = by_slot.get(slot as usize).copied().flatten().filter(|source| *source < index);
+        if let Some(source) = source {
+            let needs_value = kind == ReadKind::Value;
+            firing_reads.push(FiringRead { listener: index, source, needs_value, in_when });
+        }
+    };
+    let body = outer.get(listener.body.0 as usize);
+    body.into_iter().flatten().filter(|(up, ..)| *up == 0).for_each(|(_, slot, kind)| add(*slot, *kind, false));
+    let of_when = listener.when.iter().flat_map(|when| &when.reads).filter(|read| read.place.up == 1);
+    of_when.for_each(|read| add(read.place.slot, read.kind, true));
 }
 
 /// The tasks that a block declares, while its edges are made.

@@ -33,6 +33,19 @@ pub struct BlockGraph {
     pub waits: Vec<Waits>,
     /// The node whose value each slot of the frame holds.
     pub by_slot: Vec<Option<u32>>,
+    /// What the firings of its listeners read of the block.
+    pub firing_reads: Vec<FiringRead>,
+}
+
+/// A name above a listener that its firings read, and so wait for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FiringRead {
+    pub listener: u32,
+    pub source: u32,
+    /// Not only its state.
+    pub needs_value: bool,
+    /// `when` reads it, so the listener cannot fire before it is there.
+    pub in_when: bool,
 }
 
 /// What a vertex waits for beside its edges.

@@ -1,6 +1,7 @@
 //! The one door outside: files, clock, environment, randomness and ids; a real one and one in memory.
 
 mod memory;
+mod pinned;
 mod real;
 
 use std::io;
@@ -8,10 +9,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub use memory::MemoryHost;
+pub use pinned::{PinnedHost, Pins};
 pub use real::RealHost;
 
 /// What stands at a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum FileKind {
     File,
     Folder,

@@ -7,6 +7,7 @@ use serde_json::Value as Json;
 
 use super::event::{Bound, EventName, Waiting};
 use super::failure::StepError;
+use super::question::{FormField, Question};
 use crate::protocol::{RunState, StepState};
 use crate::value::{Value, parse_timestamp};
 
@@ -35,6 +36,18 @@ pub struct Entry {
     pub reason: Option<Arc<str>>,
     pub timer: Option<Bound>,
     pub wake: Option<String>,
+    pub text: Option<Arc<str>>,
+    pub by: Option<Arc<str>>,
+    pub note: Option<Arc<str>>,
+    pub binding: Option<Arc<str>>,
+    #[serde(default)]
+    pub form: Vec<FormField>,
+    expires: Option<String>,
+    until: Option<String>,
+    value: Option<Json>,
+    value_typed: Option<Json>,
+    value_kept: Option<Arc<str>>,
+    value_typed_kept: Option<Arc<str>>,
     pub error: Option<StepError>,
     pub reply: Option<Json>,
     output: Option<Json>,
@@ -45,6 +58,11 @@ pub struct Entry {
     arguments_typed: Option<Json>,
     arguments_kept: Option<Arc<str>>,
     arguments_typed_kept: Option<Arc<str>>,
+    pub signal: Option<Arc<str>>,
+    payload: Option<Json>,
+    payload_typed: Option<Json>,
+    payload_kept: Option<Arc<str>>,
+    payload_typed_kept: Option<Arc<str>>,
 }
 
 /// Why a line of a journal cannot be used.
@@ -104,6 +122,48 @@ impl Entry {
     pub fn arguments(&mut self, kept: &mut Kept<'_>) -> Result<Option<Value>, EntryError> {
         let kept_forms = (&self.arguments_kept, &self.arguments_typed_kept);
         value((self.arguments.take(), self.arguments_typed.take(), kept_forms.0, kept_forms.1), kept)
+    }
+
+    /// What a signal carries, or the context that a task got.
+    ///
+    /// # Errors
+    /// When what was kept cannot be had or read.
+    pub fn payload(&mut self, kept: &mut Kept<'_>) -> Result<Option<Value>, EntryError> {
+        let kept_forms = (&self.payload_kept, &self.payload_typed_kept);
+        value((self.payload.take(), self.payload_typed.take(), kept_forms.0, kept_forms.1), kept)
+    }
+
+    /// What somebody answered.
+    ///
+    /// # Errors
+    /// When what was kept cannot be had or read.
+    pub fn answer(&mut self, kept: &mut Kept<'_>) -> Result<Option<Value>, EntryError> {
+        let kept_forms = (&self.value_kept, &self.value_typed_kept);
+        value((self.value.take(), self.value_typed.take(), kept_forms.0, kept_forms.1), kept)
+    }
+
+    /// The moment that a step waits for, in nanoseconds since 1970.
+    #[must_use]
+    pub fn until(&self) -> Option<i128> {
+        parse_timestamp(self.until.as_deref()?)
+    }
+
+    /// What somebody is asked.
+    ///
+    /// # Errors
+    /// When what was kept cannot be had or read.
+    pub fn question(&mut self, kept: &mut Kept<'_>) -> Result<Question, EntryError> {
+        Ok(Question {
+            kind: self.waits_for.unwrap_or(Waiting::Confirm),
+            text: self.text.take().unwrap_or_default(),
+            by: self.by.take(),
+            expires: self.expires.as_deref().and_then(parse_timestamp),
+            execution: self.execution.unwrap_or(0),
+            tool: self.tool.take().unwrap_or_default(),
+            arguments: self.arguments(kept)?.unwrap_or(Value::Null),
+            binding: self.binding.take().unwrap_or_default(),
+            form: std::mem::take(&mut self.form),
+        })
     }
 }
 

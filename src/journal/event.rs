@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::failure::StepError;
+use super::question::Question;
 use crate::protocol::{RunState, StepState};
 use crate::types::Effect;
 use crate::value::Value;
@@ -52,6 +53,23 @@ pub enum EventKind<'a> {
         /// The failure that is behind the wait; a poll has none.
         error: Option<&'a StepError>,
     },
+    /// It waits for somebody's answer.
+    StepAsks {
+        path: &'a str,
+        question: &'a Question,
+    },
+    /// It waits until a moment, in nanoseconds since 1970.
+    StepSleeps {
+        path: &'a str,
+        until: i128,
+    },
+    /// Somebody answered: `STEP.confirm` is the path of a gate, `STEP` that of a form.
+    AnswerGiven {
+        path: &'a str,
+        value: &'a Value,
+        by: Option<&'a str>,
+        note: Option<&'a str>,
+    },
     /// A failure that an arm catches; what the arm calls follows under paths of its own.
     StepRecovering {
         path: &'a str,
@@ -74,6 +92,32 @@ pub enum EventKind<'a> {
         /// The step; empty for the run.
         path: &'a str,
         timer: Bound,
+    },
+    /// A `set`: status and context have changed together.
+    TaskSet {
+        path: &'a str,
+        status: &'a str,
+        /// All of it, as it is now.
+        context: &'a Value,
+    },
+    /// Somebody outside moved an `external` task, or wanted to.
+    TaskMoved {
+        path: &'a str,
+        status: &'a str,
+        context: &'a Value,
+        /// Why it was refused, where it was.
+        refused: Option<&'a str>,
+    },
+    /// An event has fired a listener; the path is that of the firing.
+    ListenerFired {
+        path: &'a str,
+    },
+    /// A signal has come.
+    SignalReceived {
+        signal: &'a str,
+        payload: &'a Value,
+        /// Why nobody gets it, where nobody does.
+        refused: Option<&'a str>,
     },
     RunSettled {
         state: RunState,
@@ -102,6 +146,12 @@ pub enum Waiting {
     Retry,
     /// The next poll.
     Poll,
+    /// Somebody's yes or no.
+    Confirm,
+    /// A form that somebody fills in.
+    Input,
+    /// A moment.
+    Time,
 }
 
 /// A bound that a timer keeps.
@@ -110,6 +160,10 @@ pub enum Waiting {
 pub enum Bound {
     Within,
     Deadline,
+    /// The time that people have for an answer.
+    Expires,
+    /// The moment that a step waits for.
+    Wait,
 }
 
 /// The kinds of events, as journals and listeners name them.
@@ -129,17 +183,47 @@ pub enum EventName {
     StepRunning,
     #[serde(rename = "step.waiting")]
     StepWaiting,
+    #[serde(rename = "answer.given")]
+    AnswerGiven,
     #[serde(rename = "step.recovering")]
     StepRecovering,
     #[serde(rename = "step.settled")]
     StepSettled,
     #[serde(rename = "timer.fired")]
     TimerFired,
+    #[serde(rename = "task.set")]
+    TaskSet,
+    #[serde(rename = "task.moved")]
+    TaskMoved,
+    #[serde(rename = "listener.fired")]
+    ListenerFired,
+    #[serde(rename = "signal.received")]
+    SignalReceived,
     #[serde(rename = "run.settled")]
     RunSettled,
 }
 
 impl EventName {
+    /// Every kind.
+    pub const ALL: [Self; 16] = [
+        Self::RunStarted,
+        Self::RunResumed,
+        Self::RunCancelling,
+        Self::RunPaused,
+        Self::StepQueued,
+        Self::StepRunning,
+        Self::StepWaiting,
+        Self::AnswerGiven,
+        Self::StepRecovering,
+        Self::StepSettled,
+        Self::TimerFired,
+        Self::TaskSet,
+        Self::TaskMoved,
+        Self::ListenerFired,
+        Self::SignalReceived,
+        Self::RunSettled,
+    ];
+
     /// The word for it.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -151,9 +235,14 @@ impl EventName {
             Self::StepQueued => "step.queued",
             Self::StepRunning => "step.running",
             Self::StepWaiting => "step.waiting",
+            Self::AnswerGiven => "answer.given",
             Self::StepRecovering => "step.recovering",
             Self::StepSettled => "step.settled",
             Self::TimerFired => "timer.fired",
+            Self::TaskSet => "task.set",
+            Self::TaskMoved => "task.moved",
+            Self::ListenerFired => "listener.fired",
+            Self::SignalReceived => "signal.received",
             Self::RunSettled => "run.settled",
         }
     }
@@ -166,6 +255,9 @@ impl Waiting {
         match self {
             Self::Retry => "retry",
             Self::Poll => "poll",
+            Self::Confirm => "confirm",
+            Self::Input => "input",
+            Self::Time => "time",
         }
     }
 }
@@ -177,12 +269,14 @@ impl Bound {
         match self {
             Self::Within => "within",
             Self::Deadline => "deadline",
+            Self::Expires => "expires",
+            Self::Wait => "wait",
         }
     }
 }
 
 impl EventKind<'_> {
-    /// The step that it speaks of; empty where it speaks of the run.
+    /// The step, task, firing or signal that it speaks of; empty where it speaks of the run.
     #[must_use]
     pub const fn path(&self) -> &str {
         match self {
@@ -194,9 +288,16 @@ impl EventKind<'_> {
             Self::StepQueued { path }
             | Self::StepRunning { path, .. }
             | Self::StepWaiting { path, .. }
+            | Self::StepAsks { path, .. }
+            | Self::StepSleeps { path, .. }
+            | Self::AnswerGiven { path, .. }
             | Self::StepRecovering { path, .. }
             | Self::StepSettled { path, .. }
-            | Self::TimerFired { path, .. } => path,
+            | Self::TimerFired { path, .. }
+            | Self::TaskSet { path, .. }
+            | Self::TaskMoved { path, .. }
+            | Self::ListenerFired { path }
+            | Self::SignalReceived { signal: path, .. } => path,
         }
     }
 
@@ -210,10 +311,15 @@ impl EventKind<'_> {
             Self::RunPaused { .. } => EventName::RunPaused,
             Self::StepQueued { .. } => EventName::StepQueued,
             Self::StepRunning { .. } => EventName::StepRunning,
-            Self::StepWaiting { .. } => EventName::StepWaiting,
+            Self::StepWaiting { .. } | Self::StepAsks { .. } | Self::StepSleeps { .. } => EventName::StepWaiting,
+            Self::AnswerGiven { .. } => EventName::AnswerGiven,
             Self::StepRecovering { .. } => EventName::StepRecovering,
             Self::StepSettled { .. } => EventName::StepSettled,
             Self::TimerFired { .. } => EventName::TimerFired,
+            Self::TaskSet { .. } => EventName::TaskSet,
+            Self::TaskMoved { .. } => EventName::TaskMoved,
+            Self::ListenerFired { .. } => EventName::ListenerFired,
+            Self::SignalReceived { .. } => EventName::SignalReceived,
             Self::RunSettled { .. } => EventName::RunSettled,
         }
     }

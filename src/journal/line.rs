@@ -3,8 +3,9 @@
 use std::io;
 use std::time::Duration;
 
-use super::event::{Dispatch, Event, EventKind};
+use super::event::{Dispatch, Event, EventKind, Waiting};
 use super::failure::StepError;
+use super::question::Question;
 use crate::value::Value;
 
 /// Values whose JSON is longer than this, in bytes, are kept once by the hash of their content.
@@ -59,16 +60,17 @@ impl Line<'_, '_> {
             EventKind::RunResumed | EventKind::RunCancelling => {}
             EventKind::RunPaused { wake } => {
                 if let Some(wake) = wake {
-                    self.key("wake");
-                    self.text.push(b'"');
-                    self.text.extend_from_slice(&instant(*wake));
-                    self.text.push(b'"');
+                    self.moment("wake", *wake);
                 }
             }
             EventKind::TimerFired { path, timer } => {
                 self.field("path", path);
                 self.word("timer", timer.name());
             }
+            EventKind::TaskSet { .. }
+            | EventKind::TaskMoved { .. }
+            | EventKind::ListenerFired { .. }
+            | EventKind::SignalReceived { .. } => self.reaction(kind),
             EventKind::RunSettled { state, reply, error } => {
                 self.word("status", state.name());
                 if let Some(reply) = reply {
@@ -79,6 +81,9 @@ impl Line<'_, '_> {
             EventKind::StepQueued { .. }
             | EventKind::StepRunning { .. }
             | EventKind::StepWaiting { .. }
+            | EventKind::StepAsks { .. }
+            | EventKind::StepSleeps { .. }
+            | EventKind::AnswerGiven { .. }
             | EventKind::StepRecovering { .. }
             | EventKind::StepSettled { .. } => self.step(kind),
         }
@@ -101,6 +106,15 @@ impl Line<'_, '_> {
                 self.word("for", what.name());
                 self.field("wait_ms", &millis(*wait));
                 self.error(*error);
+            }
+            EventKind::StepAsks { question, .. } => self.question(question),
+            EventKind::StepSleeps { until, .. } => {
+                self.word("for", Waiting::Time.name());
+                self.moment("until", *until);
+            }
+            EventKind::AnswerGiven { value, by, note, .. } => {
+                self.value(&VALUE, value);
+                self.texts(&[("by", *by), ("note", *note)]);
             }
             EventKind::StepRecovering { error, .. } => {
                 self.error(Some(error));
@@ -126,7 +140,54 @@ impl Line<'_, '_> {
             | EventKind::RunResumed
             | EventKind::RunCancelling
             | EventKind::RunPaused { .. }
+            | EventKind::TaskSet { .. }
+            | EventKind::TaskMoved { .. }
+            | EventKind::ListenerFired { .. }
+            | EventKind::SignalReceived { .. }
             | EventKind::RunSettled { .. } => {}
+        }
+    }
+
+    /// Tasks, listeners and signals.
+    fn reaction(&mut self, kind: &EventKind<'_>) {
+        match kind {
+            EventKind::TaskSet { path, status, context } => {
+                self.field("path", path);
+                self.field("status", status);
+                self.value(&PAYLOAD, context);
+            }
+            EventKind::TaskMoved { path, status, context, refused } => {
+                self.field("path", path);
+                self.field("status", status);
+                self.value(&PAYLOAD, context);
+                self.refused(*refused);
+            }
+            EventKind::ListenerFired { path } => self.field("path", path),
+            EventKind::SignalReceived { signal, payload, refused } => {
+                self.field("signal", signal);
+                self.value(&PAYLOAD, payload);
+                self.refused(*refused);
+            }
+            EventKind::StepQueued { .. }
+            | EventKind::StepRunning { .. }
+            | EventKind::StepWaiting { .. }
+            | EventKind::StepAsks { .. }
+            | EventKind::StepSleeps { .. }
+            | EventKind::AnswerGiven { .. }
+            | EventKind::StepRecovering { .. }
+            | EventKind::StepSettled { .. }
+            | EventKind::TimerFired { .. }
+            | EventKind::RunStarted { .. }
+            | EventKind::RunResumed
+            | EventKind::RunCancelling
+            | EventKind::RunPaused { .. }
+            | EventKind::RunSettled { .. } => {}
+        }
+    }
+
+    fn refused(&mut self, why: Option<&str>) {
+        if let Some(why) = why {
+            self.field("reason", why);
         }
     }
 
@@ -138,6 +199,41 @@ impl Line<'_, '_> {
             self.field("key", call.key);
         }
         self.value(&ARGUMENTS, call.arguments);
+    }
+
+    fn question(&mut self, question: &Question) {
+        self.word("for", question.kind.name());
+        self.field("text", &question.text);
+        self.texts(&[("by", question.by.as_deref())]);
+        if let Some(expires) = question.expires {
+            self.moment("expires", expires);
+        }
+        if question.kind == Waiting::Confirm {
+            self.field("execution", &question.execution);
+            self.field("binding", &question.binding);
+            if !question.tool.is_empty() {
+                self.field("tool", &question.tool);
+            }
+        } else {
+            self.field("form", &question.form);
+        }
+        self.value(&ARGUMENTS, &question.arguments);
+    }
+
+    fn texts(&mut self, texts: &[(&'static str, Option<&str>)]) {
+        for (key, text) in texts {
+            if let Some(text) = text {
+                self.field(key, *text);
+            }
+        }
+    }
+
+    /// Nanoseconds since 1970.
+    fn moment(&mut self, key: &'static str, nanos: i128) {
+        self.key(key);
+        self.text.push(b'"');
+        self.text.extend_from_slice(&instant(nanos));
+        self.text.push(b'"');
     }
 
     /// A value in the shortest of its forms that loses nothing.
@@ -212,6 +308,14 @@ struct ValueNames {
 
 const OUTPUT: ValueNames =
     ValueNames { plain: "output", typed: "output_typed", plain_kept: "output_kept", typed_kept: "output_typed_kept" };
+const PAYLOAD: ValueNames = ValueNames {
+    plain: "payload",
+    typed: "payload_typed",
+    plain_kept: "payload_kept",
+    typed_kept: "payload_typed_kept",
+};
+const VALUE: ValueNames =
+    ValueNames { plain: "value", typed: "value_typed", plain_kept: "value_kept", typed_kept: "value_typed_kept" };
 const ARGUMENTS: ValueNames = ValueNames {
     plain: "arguments",
     typed: "arguments_typed",
@@ -285,7 +389,7 @@ fn millis(duration: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::journal::{Bound, Waiting};
+    use crate::journal::{Bound, FormField};
     use crate::protocol::{RunState, StepState};
     use crate::types::Effect;
 
@@ -307,7 +411,30 @@ mod tests {
         let arguments = Value::object([("at", Value::Timestamp(0))]);
         let call = Dispatch { execution: 1, trial: 2, key: "k", effect: Effect::Read, arguments: &arguments };
         let reply = Value::from("done");
+        let gate = Question {
+            kind: Waiting::Confirm,
+            text: "Go \"on\"?".into(),
+            by: Some("desk".into()),
+            expires: Some(1_700_000_000_000_000_000),
+            execution: 1,
+            tool: "a.write".into(),
+            arguments: arguments.clone(),
+            binding: "b".into(),
+            form: Vec::new(),
+        };
+        let field = FormField {
+            name: "n".into(),
+            ty: "int".into(),
+            schema: serde_json::json!({"type": "integer"}),
+            options: Some(vec![1.into()]),
+        };
+        let (kind, arguments) = (Waiting::Input, Value::object([("m", Value::Int(2))]));
+        let form = Question { kind, arguments, form: vec![field], by: None, expires: None, ..gate.clone() };
         let kinds = [
+            EventKind::StepAsks { path: "a", question: &gate },
+            EventKind::StepAsks { path: "b", question: &form },
+            EventKind::StepSleeps { path: "c", until: 1_700_000_000_000_000_000 },
+            EventKind::AnswerGiven { path: "a.confirm", value: &Value::Bool(true), by: Some("desk:ann"), note: None },
             EventKind::RunStarted { run: "r", plan: "入职", steps: 2 },
             EventKind::StepQueued { path: "a" },
             EventKind::RunResumed,

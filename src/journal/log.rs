@@ -43,6 +43,11 @@ pub struct Summary {
     pub wake: Option<i128>,
     /// The class of its error.
     pub error: Option<String>,
+    /// A short text for people, such as what it waits for.
+    pub note: Option<String>,
+    /// The steps that have settled, and all that the plan itself holds.
+    pub steps_done: u64,
+    pub steps_all: u64,
 }
 
 /// What somebody said to a run: one JSON object.

@@ -25,6 +25,8 @@ struct Content {
     summary: Option<Summary>,
     messages: Vec<Message>,
     said: u64,
+    /// Something was lost: whoever wrote it is as good as dead.
+    dead: bool,
     /// Nothing is written beyond so many events.
     end: Option<usize>,
 }
@@ -40,7 +42,10 @@ impl MemoryLog {
     /// A log that goes on where this one ended.
     #[must_use]
     pub fn living(self) -> Self {
-        self.content().end = None;
+        {
+            let mut content = self.content();
+            (content.end, content.dead) = (None, false);
+        }
         self
     }
 
@@ -98,6 +103,8 @@ impl Log for MemoryLog {
         let mut content = self.content();
         if content.end.is_none_or(|end| content.lines.len() < end) {
             content.lines.push(line.to_vec());
+        } else {
+            content.dead = true;
         }
     }
 
@@ -124,10 +131,14 @@ impl Log for MemoryLog {
     }
 
     fn messages(&mut self) -> Vec<Message> {
-        self.content().messages.clone()
+        let content = self.content();
+        if content.dead { Vec::new() } else { content.messages.clone() }
     }
 
     fn taken(&mut self, id: u64) {
-        self.content().messages.retain(|message| message.id != id);
+        let mut content = self.content();
+        if !content.dead {
+            content.messages.retain(|message| message.id != id);
+        }
     }
 }

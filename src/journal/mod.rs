@@ -7,6 +7,7 @@ mod line;
 mod log;
 mod memory;
 mod past;
+mod question;
 pub mod store;
 
 pub use entry::{Entry, EntryError, Kept};
@@ -16,4 +17,5 @@ pub use line::Keep;
 pub(crate) use line::instant;
 pub use log::{Log, Message, Summary};
 pub use memory::MemoryLog;
-pub use past::{News, NewsKind, Past, PastCall, PastPhase, PastStep};
+pub use past::{News, NewsKind, Past, PastCall, PastPhase, PastQuestion, PastStep};
+pub use question::{Answer, AnswerError, FormField, Given, Question, Questions};

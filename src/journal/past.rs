@@ -1,15 +1,16 @@
 //! The fold of a journal: where every step stood when the last event was written, and what came from outside, in order.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value as Json;
 
 use super::entry::{Entry, EntryError, Kept};
-use super::event::{Bound, EventName};
+use super::event::{Bound, EventName, Waiting};
 use super::failure::StepError;
-use crate::protocol::{RunState, StepState};
+use super::question::{Answer, AnswerError, Given, Question, Questions};
+use crate::protocol::{RunState, Sent, StepState};
 use crate::value::Value;
 
 /// What a journal tells of a run.
@@ -29,14 +30,18 @@ pub struct Past {
     pub wake: Option<i128>,
     /// By path.
     pub steps: BTreeMap<Arc<str>, PastStep>,
+    /// The status of each task that was ever moved, by path.
+    pub tasks: BTreeMap<Arc<str>, Arc<str>>,
     /// What the dispatcher could not have computed itself, in the order in which it learned of it.
     pub news: VecDeque<News>,
+    /// What people were asked.
+    pub questions: Questions,
     /// How often the run was resumed without anything new since.
     pub crashes: u32,
-    /// How long processes drove it.
-    driven: i128,
-    /// When the process that drives it began.
-    driven_since: i128,
+    /// Times in which it neither went on nor waited for a moment of its own: when each ended, and how long it was.
+    idle: Vec<(i128, i128)>,
+    /// The moment that the run itself waits for while no process drives it.
+    rests_until: Option<i128>,
     /// The moment of the event before the last one.
     before_last: i128,
     told: HashMap<u64, u32>,
@@ -57,6 +62,19 @@ pub struct PastStep {
     pub output: Option<Value>,
     /// Of a call that was dispatched at least once.
     pub call: Option<PastCall>,
+    /// What people were asked about it, one question an execution.
+    pub asked: Vec<PastQuestion>,
+    /// The moment that it waits for, in nanoseconds since 1970.
+    pub until: Option<i128>,
+}
+
+/// A question that was asked.
+#[derive(Clone, Debug)]
+pub struct PastQuestion {
+    pub question: Arc<Question>,
+    pub answer: Option<Answer>,
+    /// Whether an attempt went out on the answer.
+    used: bool,
 }
 
 /// The latest execution of a call.
@@ -65,6 +83,7 @@ pub struct PastCall {
     pub execution: u32,
     /// Of the current series of retries, from 1.
     pub trial: u32,
+    /// Empty for an execution of which no attempt was made yet.
     pub key: Arc<str>,
     pub arguments: Value,
     pub phase: PastPhase,
@@ -95,8 +114,14 @@ pub struct News {
 pub enum NewsKind {
     /// The last attempt at a call ended, and no further one was made.
     Answer { path: Arc<str>, outcome: Result<Value, Arc<StepError>> },
+    /// Somebody answered.
+    Given(Answer),
     /// A time bound was over.
     Timer { path: Arc<str>, timer: Bound },
+    /// A signal came.
+    Signal { signal: Arc<str>, payload: Value },
+    /// An `external` task was moved.
+    TaskMoved { path: Arc<str>, status: Arc<str>, context: Value },
     /// Somebody asked for the end.
     Cancel,
 }
@@ -112,16 +137,17 @@ impl Past {
         }
         self.last = entry.number;
         let at = entry.instant();
+        let idle = self.rest_since_last(at);
         self.before_last = self.last_at;
         self.last_at = self.last_at.max(at);
         match entry.event {
             EventName::RunStarted => self.started(entry, at),
-            EventName::RunResumed => self.resumed(at),
-            EventName::RunPaused => self.paused(entry.wake.as_deref(), at),
-            EventName::RunCancelling => {
-                self.told(EventName::RunCancelling, "");
-                self.learn(at, NewsKind::Cancel);
+            EventName::RunResumed => self.resumed(idle, at),
+            EventName::RunPaused => {
+                self.leave_out_people(at);
+                self.paused(entry.wake.as_deref());
             }
+            EventName::RunCancelling => self.cancelling(at),
             EventName::RunSettled => {
                 self.state = entry.run_state();
                 (self.reply, self.error) = (entry.reply, entry.error);
@@ -129,7 +155,8 @@ impl Past {
             EventName::TimerFired => self.timer(entry.path.unwrap_or_default(), entry.timer, at),
             EventName::StepQueued => self.queued(&entry.path.unwrap_or_default(), at),
             EventName::StepRunning => self.running(&mut entry, at, kept)?,
-            EventName::StepWaiting => self.waiting(entry.path.unwrap_or_default(), entry.wait_ms.unwrap_or(0), at),
+            EventName::StepWaiting => self.waiting(entry, at, kept)?,
+            EventName::AnswerGiven => self.answered(entry, at, kept)?,
             EventName::StepRecovering => {
                 let path = entry.path.unwrap_or_default();
                 self.told(EventName::StepRecovering, &path);
@@ -138,6 +165,27 @@ impl Past {
                 }
             }
             EventName::StepSettled => self.settled(entry, at, kept)?,
+            EventName::ListenerFired => self.told(EventName::ListenerFired, &entry.path.unwrap_or_default()),
+            EventName::TaskSet => {
+                let path = entry.path.unwrap_or_default();
+                self.told(EventName::TaskSet, &path);
+                self.tasks.insert(path, entry.status.unwrap_or_default());
+            }
+            // What was refused has changed nothing, and is not lived through again.
+            EventName::TaskMoved | EventName::SignalReceived if entry.reason.is_some() => {}
+            EventName::TaskMoved => {
+                let context = entry.payload(kept)?.unwrap_or(Value::Null);
+                let (path, status) = (entry.path.unwrap_or_default(), entry.status.unwrap_or_default());
+                self.told(EventName::TaskMoved, &path);
+                self.tasks.insert(path.clone(), status.clone());
+                self.learn(at, NewsKind::TaskMoved { path, status, context });
+            }
+            EventName::SignalReceived => {
+                let payload = entry.payload(kept)?.unwrap_or(Value::Null);
+                let signal = entry.signal.unwrap_or_default();
+                self.told(EventName::SignalReceived, &signal);
+                self.learn(at, NewsKind::Signal { signal, payload });
+            }
         }
         Ok(())
     }
@@ -157,52 +205,152 @@ impl Past {
         true
     }
 
-    /// How long processes have driven the run, and it wanted to be driven: waits for people do not count.
+    /// How long, from a moment to now, the run neither went on nor waited for a moment of its own: waits for people, and
+    /// for somebody to resume it. Both are in nanoseconds since 1970.
     #[must_use]
-    pub fn driven(&self) -> Duration {
-        let open = if self.state == Some(RunState::Running) { self.last_at - self.driven_since } else { 0 };
-        Duration::from_nanos(u64::try_from(self.driven + open).unwrap_or(0))
+    pub fn idle_since(&self, moment: i128, now: i128) -> Duration {
+        let known: i128 = self.idle.iter().filter(|(end, _)| *end > moment).map(|(_, length)| length).sum();
+        Duration::from_nanos(u64::try_from(known + self.rest_since_last(now)).unwrap_or(0))
+    }
+
+    /// The idle part of the time since the last event, after which no process drove the run.
+    fn rest_since_last(&self, now: i128) -> i128 {
+        let rested = self.rests_until.map_or(0, |until| (until.min(now) - self.last_at).max(0));
+        (now - self.last_at - rested).max(0)
+    }
+
+    /// Holds an answer against what the run asks. `now` is in nanoseconds since 1970.
+    ///
+    /// # Errors
+    /// When the answer cannot be taken.
+    pub fn accept(&self, given: &Given, now: i128) -> Result<Answer, AnswerError> {
+        match self.state {
+            Some(state) if state.is_ended() => Err(AnswerError::Withdrawn(given.path.clone())),
+            _ => self.questions.accept(given, now),
+        }
+    }
+
+    /// Takes an answer out: what it was given for is not what the run asks now.
+    pub fn forget_answer(&mut self, path: &str) {
+        self.news.retain(|news| !matches!(&news.kind, NewsKind::Given(answer) if *answer.path == *path));
+        self.cross_off(EventName::AnswerGiven, path);
     }
 
     fn started(&mut self, entry: Entry, at: i128) {
         (self.run, self.plan) = (entry.run.unwrap_or_default(), entry.plan.unwrap_or_default());
-        (self.begun_at, self.driven_since) = (at, at);
+        self.begun_at = at;
         self.state = Some(RunState::Running);
         self.told(EventName::RunStarted, "");
     }
 
-    fn paused(&mut self, wake: Option<&str>, at: i128) {
-        self.crashes = 0;
-        self.driven += at - self.driven_since;
-        self.state = Some(RunState::Paused);
-        self.wake = wake.and_then(crate::value::parse_timestamp);
+    fn cancelling(&mut self, at: i128) {
+        self.told(EventName::RunCancelling, "");
+        self.learn(at, NewsKind::Cancel);
     }
 
-    fn resumed(&mut self, at: i128) {
+    fn paused(&mut self, wake: Option<&str>) {
+        self.crashes = 0;
+        self.state = Some(RunState::Paused);
+        self.wake = wake.and_then(crate::value::parse_timestamp);
+        // A moment that the run itself waits for comes nearer without a process, too.
+        self.rests_until = self.wake.filter(|_| !self.only_people_are_awaited());
+    }
+
+    fn resumed(&mut self, idle: i128, at: i128) {
         if self.state == Some(RunState::Running) {
             self.crashes += 1;
-            self.driven += self.before_last - self.driven_since;
         }
-        self.driven_since = at;
+        self.idle.push((at, idle));
+        self.rests_until = None;
         self.state = Some(RunState::Running);
     }
 
     fn timer(&mut self, path: Arc<str>, timer: Option<Bound>, at: i128) {
-        if let Some(call) = self.steps.get_mut(&path).and_then(|step| step.call.as_mut()) {
-            call.phase = PastPhase::Ended;
-        }
+        self.leave_out_people(at);
         let timer = timer.unwrap_or(Bound::Within);
+        match timer {
+            Bound::Within | Bound::Deadline => {
+                if let Some(call) = self.steps.get_mut(&path).and_then(|step| step.call.as_mut()) {
+                    call.phase = PastPhase::Ended;
+                }
+            }
+            Bound::Expires => self.questions.close(&path, true),
+            Bound::Wait => {}
+        }
         self.told(EventName::TimerFired, &path);
         self.learn(at, NewsKind::Timer { path, timer });
     }
 
-    fn waiting(&mut self, path: Arc<str>, wait_ms: u64, at: i128) {
+    fn waiting(&mut self, mut entry: Entry, at: i128, kept: &mut Kept<'_>) -> Result<(), EntryError> {
         self.crashes = 0;
+        let path = entry.path.take().unwrap_or_default();
+        let what = entry.waits_for.unwrap_or(Waiting::Retry);
+        if matches!(what, Waiting::Confirm | Waiting::Input) {
+            let question = Arc::new(entry.question(kept)?);
+            self.questions.ask(&path, question.clone());
+            let execution = question.execution;
+            let void = self
+                .steps
+                .get(&path)
+                .and_then(|step| step.asked.iter().find(|one| one.question.execution == execution));
+            if let Some(answer) = void.and_then(|void| void.answer.as_ref()).map(|answer| answer.path.clone()) {
+                self.forget_answer(&answer);
+            }
+            let step = self.step(path, at);
+            step.state = StepState::Waiting;
+            step.asked.retain(|one| one.question.execution != execution);
+            step.asked.push(PastQuestion { question, answer: None, used: false });
+            return Ok(());
+        }
         let step = self.step(path, at);
         step.state = StepState::Waiting;
-        if let Some(call) = &mut step.call {
-            call.phase = PastPhase::Waiting(at + i128::from(wait_ms) * 1_000_000);
+        step.until = entry.until();
+        let Some(call) = &mut step.call else { return Ok(()) };
+        call.phase = PastPhase::Waiting(at + i128::from(entry.wait_ms.unwrap_or(0)) * 1_000_000);
+        // What was answered has ended: the next attempt is a new execution.
+        let polls = what == Waiting::Poll;
+        if polls || entry.error.is_some_and(|error| error.sent == Sent::Answered) {
+            (call.execution, call.key) = (call.execution + 1, "".into());
         }
+        if polls {
+            call.trial = 0;
+        }
+        Ok(())
+    }
+
+    fn answered(&mut self, mut entry: Entry, at: i128, kept: &mut Kept<'_>) -> Result<(), EntryError> {
+        self.leave_out_people(at);
+        let path = entry.path.take().unwrap_or_default();
+        let value = entry.answer(kept)?.unwrap_or(Value::Null);
+        let answer = Answer { path: path.clone(), value, by: entry.by.take(), note: entry.note.take() };
+        let step = self.questions.step(&path).cloned();
+        self.questions.answered(&path);
+        if let Some(asked) = step.and_then(|step| self.steps.get_mut(&step)?.asked.last_mut()) {
+            asked.answer = Some(answer.clone());
+        }
+        self.told(EventName::AnswerGiven, &path);
+        self.learn(at, NewsKind::Given(answer));
+        Ok(())
+    }
+
+    /// Where everything has waited for people since the event before, that time is nobody's.
+    fn leave_out_people(&mut self, at: i128) {
+        if self.state == Some(RunState::Running) && self.only_people_are_awaited() {
+            self.idle.push((at, at - self.before_last));
+        }
+    }
+
+    fn only_people_are_awaited(&self) -> bool {
+        let questions = self.questions.open().filter_map(|(path, _)| self.questions.step(path));
+        let asked: BTreeSet<&Arc<str>> = questions.collect();
+        let goes_on = |step: &PastStep| {
+            let calls = step.call.as_ref().is_some_and(|call| match call.phase {
+                PastPhase::InFlight | PastPhase::Waiting(_) => true,
+                PastPhase::Answered | PastPhase::Ended => false,
+            });
+            !step.state.is_settled() && (calls || step.until.is_some())
+        };
+        !asked.is_empty() && self.steps.iter().all(|(path, step)| asked.contains(path) || !goes_on(step))
     }
 
     /// A call waits for a slot. One that had been announced never went out, then.
@@ -232,6 +380,10 @@ impl Past {
             self.news.retain(|news| !matches!(&news.kind, NewsKind::Answer { path: old, .. } if *old == path));
             self.cross_off(EventName::StepSettled, &path);
         }
+        if execution > 0 {
+            // The gate before this execution is behind the run; the first one tells when the step began.
+            self.forget_last_answer(&path, execution);
+        }
         let step = self.step(path, at);
         (step.state, step.tool) = (StepState::Running, entry.tool.take());
         step.attempts = entry.attempt.unwrap_or(step.attempts + 1);
@@ -246,6 +398,19 @@ impl Past {
         Ok(())
     }
 
+    fn forget_last_answer(&mut self, path: &str, execution: u32) {
+        let asked = self.steps.get_mut(path).and_then(|step| step.asked.last_mut());
+        let Some(asked) = asked.filter(|asked| asked.question.execution == execution && !asked.used) else { return };
+        asked.used = true;
+        let Some(answer) = asked.answer.as_ref().map(|answer| answer.path.clone()) else { return };
+        let last =
+            self.news.iter().rposition(|news| matches!(&news.kind, NewsKind::Given(given) if given.path == answer));
+        if let Some(last) = last {
+            self.news.remove(last);
+            self.cross_off(EventName::AnswerGiven, &answer);
+        }
+    }
+
     fn settled(&mut self, mut entry: Entry, at: i128, kept: &mut Kept<'_>) -> Result<(), EntryError> {
         let path = entry.path.take().unwrap_or_default();
         let output = entry.output(kept)?;
@@ -258,6 +423,7 @@ impl Past {
             }
             _ => {}
         }
+        self.questions.close(&path, false);
         let step = self.step(path.clone(), at);
         step.state = state;
         step.duration_ms = entry.duration_ms.unwrap_or(0);
@@ -306,6 +472,8 @@ impl Past {
             error: None,
             output: None,
             call: None,
+            asked: Vec::new(),
+            until: None,
         })
     }
 }

@@ -5,9 +5,6 @@ use std::path::{Component, Path, PathBuf};
 use super::{ProjectError, shown};
 use crate::host::Host;
 
-/// The name of the project file.
-const FILE: &str = "planrun.yaml";
-
 /// Where a project is. Paths are as the user would write them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Location {
@@ -18,22 +15,25 @@ pub struct Location {
 }
 
 impl Location {
+    /// The name of the project file.
+    pub const FILE: &str = "planrun.yaml";
+
     /// Looks in `folder` where it is given, else at and above the folder of the plan.
     ///
     /// # Errors
     /// Where `folder` holds no `planrun.yaml`.
     pub fn of(host: &dyn Host, plan: Option<&Path>, folder: Option<&Path>) -> Result<Self, ProjectError> {
         if let Some(folder) = folder {
-            let file = folder.join(FILE);
+            let file = folder.join(Self::FILE);
             if host.canonical(&file).is_err() {
-                return Err(ProjectError(format!("there is no {FILE} in {}", shown(folder))));
+                return Err(ProjectError(format!("there is no {} in {}", Self::FILE, shown(folder))));
             }
             return Ok(Self { folder: folder.to_owned(), file: Some(file) });
         }
         let start = plan.and_then(Path::parent).map_or_else(PathBuf::new, Path::to_owned);
         let mut candidate = start.clone();
         loop {
-            let file = candidate.join(FILE);
+            let file = candidate.join(Self::FILE);
             if host.canonical(&file).is_ok() {
                 return Ok(Self { folder: candidate, file: Some(file) });
             }

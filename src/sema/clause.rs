@@ -112,7 +112,6 @@ impl PlanChecker<'_> {
                 let text = self.text(text, "the question of `confirm`");
                 let (by, expires) = self.role_and_expiry(by.as_deref(), expires.as_deref());
                 checked.confirm = Some(Confirm { span: clause.span, text, by, expires });
-                self.mark_not_yet(clause.span, "`confirm`");
             }
             ast::ClauseKind::Verify { .. } => {
                 checked.verify = self.without_value(step, body, |checker| checker.verify(clause, body));

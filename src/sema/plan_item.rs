@@ -116,10 +116,16 @@ impl PlanChecker<'_> {
         self.unread(plan);
         let absent = if always { None } else { Some(Type::Null) };
         let returns = self.declared.clone();
+        let mut digest = blake3::Hasher::new();
+        digest.update(self.shared.source.slice(item.span).as_bytes());
+        for plan in &self.plans {
+            digest.update(plan.digest.as_bytes());
+        }
         Plan {
             name: plan.name.text.clone(),
             doc: item.doc.clone(),
             span: plan.name.span,
+            digest: digest.finalize().to_hex().as_str().into(),
             parameters,
             returns: returns.unwrap_or_else(|| Type::union(self.replies.iter().cloned().chain(absent))),
             policy,

@@ -76,7 +76,7 @@ impl Reader<'_> {
                     self.not_yet.push((value.span, "`verify` by agents"));
                 }
                 "max_steps" => policy.max_steps = self.constant_count(value, "max_steps"),
-                "max_firings" => drop(self.constant_count(value, "max_firings")),
+                "max_firings" => policy.max_firings = self.constant_count(value, "max_firings"),
                 "max_result" => policy.max_result = self.constant_count(value, "max_result"),
                 _ => {}
             }

@@ -124,7 +124,7 @@ impl PlanChecker<'_> {
             ast::StepBody::Ask { agent, arguments, returns } => self.ask(step.name.span, agent, arguments, returns),
             ast::StepBody::Infer { arguments, returns } => self.infer(step.name.span, arguments, returns),
             ast::StepBody::Input { prompt, by, expires, fields } => {
-                self.input(step.name.span, prompt, by.as_deref(), expires.as_deref(), fields)
+                self.input(prompt, by.as_deref(), expires.as_deref(), fields)
             }
             ast::StepBody::Wait(wait) => self.wait(step.name.span, wait),
             ast::StepBody::Error => CheckedBody::damaged(Type::Invalid),

@@ -46,7 +46,6 @@ impl PlanChecker<'_> {
         if !external {
             self.made.tasks.push((name.text.clone(), name.span));
         }
-        self.mark_not_yet(statement.span, "`task`");
         self.push_node(statement.span, Some((name.text.clone(), task.slot)), Vec::new(), NodeKind::Task(id));
         self.tasks.push(task);
     }
@@ -66,7 +65,6 @@ impl PlanChecker<'_> {
         }
         let found = self.task_status(task, status);
         let code = context.as_ref().map(|context| self.set_context(context, task));
-        self.mark_not_yet(statement.span, "`set`");
         if let Some((id, status_id)) = found {
             self.given(statement.span, id, code.as_ref(), mark.is_some());
             let reads = code.as_ref().is_some_and(reads_steps) || self.guard_reads_steps(mark.is_some());
@@ -154,7 +152,6 @@ impl PlanChecker<'_> {
         if let Some(block) = self.close_block() {
             self.note_effect(block.effect, &block.touches);
         }
-        self.mark_not_yet(statement.span, "`listener`");
         let listener = Listener { span: name.span, on, brings, when, max, body: id, snapshot };
         let named = Some((name.text.clone(), slot));
         self.push_node(statement.span, named, Vec::new(), NodeKind::Listener(Box::new(listener)));

@@ -1,4 +1,4 @@
-//! What waits for models, people and time: `ask`, `infer`, `input`, `wait`; checked in full, executed later.
+//! What waits for models, people and time: `ask`, `infer`, `input`, `wait`.
 
 use super::checker::PlanChecker;
 use super::expr::{Code, Expectation};
@@ -78,7 +78,6 @@ impl PlanChecker<'_> {
     /// `input "…" [by "role"] [expires d] -> { … }`
     pub(super) fn input(
         &mut self,
-        span: Span,
         prompt: &ast::Expr,
         by: Option<&ast::Expr>,
         expires: Option<&ast::Expr>,
@@ -87,7 +86,6 @@ impl PlanChecker<'_> {
         let prompt = self.text(prompt, "the text of `input`");
         let (by, expires) = self.role_and_expiry(by, expires);
         let fields = fields.iter().map(|field| self.input_field(field)).collect::<Vec<_>>();
-        self.mark_not_yet(span, "`input`");
         let typed = |field: &InputField| Field { name: field.name.clone(), ty: field.ty.clone(), required: true };
         let ty = Type::object(fields.iter().map(typed).collect(), Rest::Closed);
         let input = Input { prompt, by, expires, fields };
@@ -110,7 +108,6 @@ impl PlanChecker<'_> {
 
     /// `wait 5m`, `wait until t`, `wait for COND [-> T]`
     pub(super) fn wait(&mut self, span: Span, wait: &ast::WaitFor) -> CheckedBody {
-        self.mark_not_yet(span, "`wait`");
         let (wait, ty) = match wait {
             ast::WaitFor::Duration(duration) => (Wait::For(self.duration(duration, "`wait`")), Type::Null),
             ast::WaitFor::Until(time) => {
@@ -118,6 +115,7 @@ impl PlanChecker<'_> {
                 (Wait::Until(time), Type::Null)
             }
             ast::WaitFor::Condition { on, payload } => {
+                self.mark_not_yet(span, "`wait for`");
                 let on = self.event(on);
                 let payload = payload.as_ref().map(|payload| self.types.resolve(payload, self.diagnostics));
                 let ty = payload.clone().unwrap_or_else(|| self.brought(&on));

@@ -99,6 +99,29 @@ impl Signature {
         format!("{}.{}", self.namespace, self.name)
     }
 
+    /// A hash of what callers rely on: names, types, class, schemas. What only describes the tool is left out.
+    #[must_use]
+    pub fn digest(&self) -> String {
+        let mut hash = blake3::Hasher::new();
+        let mut part = |text: &str| {
+            hash.update(&(text.len() as u64).to_le_bytes());
+            hash.update(text.as_bytes());
+        };
+        part(&self.path());
+        part(self.effect.name());
+        part(&self.returns.to_string());
+        part(if self.extra_arguments { "open" } else { "closed" });
+        for parameter in &self.parameters {
+            part(&parameter.name);
+            part(&parameter.ty.to_string());
+            part(if parameter.required { "required" } else { "optional" });
+        }
+        for schema in [&self.input_schema, &self.output_schema] {
+            part(&schema.as_ref().map(ToString::to_string).unwrap_or_default());
+        }
+        hash.finalize().to_hex().to_string()
+    }
+
     /// The parameter with this name.
     #[must_use]
     pub fn parameter(&self, name: &str) -> Option<&Parameter> {

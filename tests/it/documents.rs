@@ -126,3 +126,11 @@ fn explain_lists_groups_and_suggests() {
     assert_eq!(unknown.status, 2);
     assert!(unknown.stderr.contains("did you mean `unknown-tool`?"), "{}", unknown.stderr);
 }
+
+#[test]
+fn every_kind_of_event_is_documented() {
+    let text = std::fs::read_to_string(root().join("docs/events.md")).unwrap();
+    for name in planrun::journal::EventName::ALL {
+        assert!(text.contains(&format!("\n| `{}` |", name.name())), "docs/events.md has no row for {}", name.name());
+    }
+}

@@ -1,7 +1,10 @@
 //! Runs that survive: killed after every event, a run goes on where it was, and nothing happens twice.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
+use planrun::engine::Interruption;
+use planrun::host::Host as _;
 use planrun::journal::MemoryLog;
 use serde_json::{Value as Json, json};
 
@@ -67,19 +70,85 @@ fn world() -> World {
         .tool("a.write", one(json!(3)))
         .tool("a.poll", [give(json!(1)), give(json!(2)), give(json!(3))])
         .tool("a.broken", [Fail("tool.failed", Answered)])
+        .file("./inner.plan", INNER)
+}
+
+/// A plan in which things happen because of others, and those who said something to it before it began.
+const LISTENING: &str = r#"
+use a, sys
+use "./inner.plan" as inner
+tool a.read(x?: any) -> int read fails busy
+tool a.put(x?: any) -> int idempotent fails busy
+tool a.write(x?: any) -> int idempotent
+
+plan p() -> { seen: int, sum: int, went: int, doubled: int } {
+    task found "Found" statuses [open, guessed, known] { n: int }
+    task sent "Sent" { n: int }
+    task theirs "Theirs" { by: string } external
+    listener guess on found is guessed max 5 {
+        step asked = a.read(x: "guess ${found.n}")
+        set found guessed { n: found.n + 1 } when found.n < 3
+        set found known { n: found.n } when found.n >= 3
+    }
+    listener both on found is known && theirs is done { step joined = a.write(x: "both") set sent done { n: joined } }
+    listener heard on signal "go" -> int as s max 5 {
+        step put = a.put(x: s) retry { attempts: 3, on: [transient, tool.busy] }
+    }
+    listener over on plan is completed { step last = a.write(x: "over") }
+    step time = sys.now()
+    listener clock on time is completed { step ticked = a.write(x: "clock ${found.n ?? 0}") }
+    step one = a.read(x: 1) retry { attempts: 3, delay: 1s }
+    step two = a.read(x: 2)
+    set found guessed { n: one - 6 }
+    listener late on two is completed { step wrote = a.write(x: "late ${one}") }
+    step went = wait for signal "go" -> int
+    step again = wait for signal "go" -> int after went
+    step done = wait for sent is done
+    step twice = inner.doubled(n: two * 2)
+    reply { seen: done.n, sum: one + two, went: went + again, doubled: twice }
+}
+"#;
+
+/// What it calls.
+const INNER: &str = r#"
+use a
+tool a.write(x?: any) -> int idempotent
+
+plan doubled(n: int) -> int {
+    task t "Inner" { n: int }
+    listener told on t is done { step wrote = a.write(x: "inner ${t.n}") }
+    set t done { n: n }
+    step end = wait for told is completed
+    reply t.n
+}
+"#;
+
+const SAID: [&str; 4] = [
+    r#"{"signal": "go", "payload": 10}"#,
+    r#"{"signal": "go", "payload": "no number"}"#,
+    r#"{"task": "theirs", "status": "done", "context": {"by": "them"}}"#,
+    r#"{"signal": "go", "payload": 20}"#,
+];
+
+fn log(said: &[&str]) -> MemoryLog {
+    let log = MemoryLog::default();
+    for said in said {
+        log.say(said);
+    }
+    log
 }
 
 /// Runs to the end, whatever it takes; tells the end, every call, and those that a completed step made again.
-async fn killed_after(events: usize) -> (Ran, World) {
+async fn killed_after(events: usize, plan: &str, said: &[&str]) -> (Ran, World) {
     let mut world = world();
-    world.journal = Some(MemoryLog::default().dying_after(events));
-    let first = world.run_until_it_dies(PLAN, BTreeMap::new()).await;
+    world.journal = Some(log(said).dying_after(events));
+    let first = world.run_until_it_dies(plan, BTreeMap::new()).await;
     let log = world.journal.take().unwrap();
     assert!(first.is_none() || !log.is_full());
     let completed = completed_keys(&log);
     let before = world.seen().len();
     world.journal = Some(log.living());
-    let ran = world.run_with(PLAN, BTreeMap::new()).await;
+    let ran = world.run_with(plan, BTreeMap::new()).await;
     let again: Vec<_> = ran.seen[before..].iter().filter(|seen| completed.contains(&seen.key)).collect();
     assert!(again.is_empty(), "killed after {events}: completed and called again: {again:?}");
     (ran, world)
@@ -104,19 +173,48 @@ fn completed_keys(log: &MemoryLog) -> BTreeSet<String> {
 
 #[tokio::test(start_paused = true)]
 async fn a_run_that_dies_after_any_event_goes_on_and_ends_as_if_it_had_not() {
+    survives(PLAN, &[]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_of_tasks_and_listeners_that_dies_after_any_event_hears_the_same() {
+    survives(LISTENING, &SAID).await;
+}
+
+/// What happened because of events: what was fired and set, each as often as it was written.
+fn reactions(log: &MemoryLog) -> Vec<String> {
+    let event = |line: &String| -> Json { serde_json::from_str(line).unwrap() };
+    let mut all: Vec<String> = log
+        .lines()
+        .iter()
+        .map(event)
+        .filter(|event| ["task.set", "task.moved", "listener.fired"].iter().any(|name| event["event"] == *name))
+        .map(|event| format!("{} {} {} {}", event["event"], event["path"], event["status"], event["payload"]))
+        .collect();
+    all.sort();
+    all
+}
+
+async fn survives(plan: &str, said: &[&str]) {
     let mut whole = world();
-    let log = MemoryLog::default();
+    let log = log(said);
     whole.journal = Some(log.clone());
-    let undisturbed = whole.run(PLAN).await;
+    let undisturbed = whole.run(plan).await;
     assert_eq!(undisturbed.outcome.state.name(), "completed", "{:?}", undisturbed.outcome.error);
     let count = log.lines().len();
     assert!(count > 50, "{count}");
+    let moves = |ran: &Ran| -> Vec<Json> {
+        let told = |task: &planrun::engine::TaskReport| {
+            json!([*task.name, *task.status, task.context.to_json(), task.trace.len()])
+        };
+        ran.outcome.tasks.iter().map(told).collect()
+    };
     let keys = |ran: &Ran| -> BTreeSet<String> {
         ran.seen.iter().filter(|seen| seen.tool != "a.poll").map(|seen| seen.key.clone()).collect()
     };
     let expected = keys(&undisturbed);
     for events in 1..count {
-        let (ran, world) = killed_after(events).await;
+        let (ran, world) = killed_after(events, plan, said).await;
         assert_eq!(ran.reply(), undisturbed.reply(), "killed after {events}");
         // An answer that was lost may have been the one that makes a new execution.
         assert!(keys(&ran).is_subset(&expected), "killed after {events}: other keys");
@@ -124,10 +222,101 @@ async fn a_run_that_dies_after_any_event_goes_on_and_ends_as_if_it_had_not() {
             ran.outcome.steps().iter().map(|step| (step.path.to_string(), step.status.to_string())).collect()
         };
         assert_eq!(statuses(&ran), statuses(&undisturbed), "killed after {events}");
+        assert_eq!(moves(&ran), moves(&undisturbed), "killed after {events}");
+        assert_eq!(reactions(world.journal.as_ref().unwrap()), reactions(&log), "killed after {events}");
         // What is written once is not written again.
         let lines = world.journal.unwrap().lines();
         let settled = lines.iter().filter(|line| line.contains("\"step.settled\"")).count();
         let expected = log.lines().iter().filter(|line| line.contains("\"step.settled\"")).count();
         assert_eq!(settled, expected, "killed after {events}");
+    }
+}
+
+const WITH_PEOPLE: &str = r#"
+use a, sys
+tool a.read(x?: any) -> int read
+tool a.put(x?: any) -> int idempotent fails busy
+tool a.poll() -> int read
+
+plan p() -> { total: int, names: string[], city: string, late: int, refused: int } {
+    policy { concurrency: 2, deadline: 20m }
+    step first = a.read(x: 1) confirm "Read?" within 10s
+    step soon = wait 40s
+    step put = a.put(x: first) after soon confirm "Put ${first}?" retry { attempts: 3, delay: 90s, on: [tool.busy] } within 15m
+    step form = input "Where?" -> { city: string, zip: int = first }
+    step names = each name in ["x", "y"] max 5 {
+        step done = a.put(x: name) confirm "And ${name}?" expires 2d
+        yield "${name}!"
+    } after put
+    step all = do {
+        step later = wait 5m
+        step polled = a.poll() until polled == 3 every 2m within 1h
+        yield polled
+    } confirm "All of it?"
+    step no = a.put(x: "no") confirm "No?" recover denied.human => a.read(x: "no")
+    step never = a.put(x: "never") confirm "Never?" expires 50s recover denied.expired => 5
+    reply { total: put, names: names, city: form.city, late: all, refused: no + never }
+}
+"#;
+
+fn with_people() -> World {
+    let mut world = World::new()
+        .tool("a.read", [after(10, give(json!(7)))])
+        .tool("a.put", [Fail("tool.busy", Answered), after(30, give(json!(2)))])
+        .tool("a.poll", [give(json!(1)), give(json!(2)), give(json!(3))]);
+    world.answers = vec![
+        ("first.confirm", json!(true)),
+        ("put.confirm", json!(true)),
+        ("put.confirm", json!({"approve": true, "note": "again"})),
+        ("form", json!({"city": "Oslo"})),
+        ("names[0].done.confirm", json!(true)),
+        ("names[1].done.confirm", json!(true)),
+        ("all.confirm", json!(true)),
+        ("no.confirm", json!(false)),
+    ];
+    world
+}
+
+/// Drives a run to its end: whenever it pauses, the clock is set to the moment that it waits for. `None` where its
+/// journal took no more events.
+async fn driven(world: &World) -> Option<Ran> {
+    for _ in 0..40 {
+        let ran = world.run_until_it_dies(WITH_PEOPLE, BTreeMap::new()).await?;
+        let Some(Interruption::Waiting { wake, .. }) = ran.outcome.interruption else { return Some(ran) };
+        let left = wake.expect("everybody has answered") - world.host.now();
+        world.host.advance(Duration::from_nanos(u64::try_from(left).unwrap_or(0)));
+    }
+    panic!("the run pauses for ever");
+}
+
+#[tokio::test(start_paused = true)]
+async fn gates_forms_and_timers_survive_a_death_after_any_event() {
+    let mut whole = with_people();
+    let log = MemoryLog::default();
+    whole.journal = Some(log.clone());
+    let undisturbed = driven(&whole).await.unwrap();
+    assert_eq!(undisturbed.outcome.state.name(), "completed", "{:?}", undisturbed.outcome.error);
+    let count_of = |log: &MemoryLog, text: &str| log.lines().iter().filter(|line| line.contains(text)).count();
+    let answers = count_of(&log, "\"answer.given\"");
+    assert_eq!((answers, count_of(&log, "\"execution\":1,\"binding\"")), (8, 1), "{:#?}", log.lines());
+    let count = log.lines().len();
+    assert!(count >= 60, "{count}");
+    for events in 1..count {
+        let mut world = with_people();
+        world.journal = Some(MemoryLog::default().dying_after(events));
+        let first = driven(&world).await;
+        let dying = world.journal.take().unwrap();
+        assert!(first.is_none() || !dying.is_full());
+        let completed = completed_keys(&dying);
+        let before = world.seen().len();
+        world.journal = Some(dying.living());
+        let ran = driven(&world).await.unwrap();
+        assert_eq!(ran.reply(), undisturbed.reply(), "killed after {events}: {:?}", ran.outcome.error);
+        let again: Vec<_> = ran.seen[before..].iter().filter(|seen| completed.contains(&seen.key)).collect();
+        assert!(again.is_empty(), "killed after {events}: completed and called again: {again:?}");
+        let log = world.journal.unwrap();
+        // One answer for each question, but for the one that nobody answers.
+        let asked = count_of(&log, "\"for\":\"confirm\"") + count_of(&log, "\"for\":\"input\"");
+        assert_eq!(count_of(&log, "\"answer.given\"") + 1, asked, "killed after {events}");
     }
 }

@@ -204,6 +204,8 @@ fn run(text: &str) -> RunState {
         cancel: tokio_util::sync::CancellationToken::new(),
         log: None,
         past: None,
+        only_looks: false,
+        answering: planrun::engine::Answering::default(),
     };
     runtime.block_on(engine::run(&program, &BTreeMap::new(), context)).state
 }

@@ -21,6 +21,7 @@ mod graph;
 mod init;
 mod journal;
 mod json_form;
+mod killed;
 mod mock;
 mod model;
 mod mutation;

@@ -112,8 +112,7 @@ fn tasks_and_sets_are_in_the_plan() {
     let sets = sets(&plan);
     assert_eq!((sets[0].status, sets[0].waits_for_all, sets[0].context.is_some()), (Status(2), false, true));
     assert_eq!((sets[1].status, sets[1].waits_for_all, sets[1].context.is_some()), (Status(1), true, false));
-    let refused = plan.not_yet.iter().map(|(_, word)| *word).collect::<Vec<_>>();
-    assert_eq!(refused, ["`task`", "`task`", "`set`", "`set`"]);
+    assert!(plan.not_yet.is_empty());
 }
 
 #[test]

@@ -151,12 +151,6 @@ fn findings_stop_a_run_before_it_starts() {
 #[test]
 fn what_cannot_run_yet_is_refused_before_anything_starts() {
     let constructs = [
-        ("task t \"a\"", "`task`"),
-        ("task t \"a\" set t done {}", "`set`"),
-        ("step e = sys.echo(value: 1) listener l on e is failed { step x = sys.nothing() }", "`listener`"),
-        ("step e = sys.echo(value: 1) confirm \"sure?\"", "`confirm`"),
-        ("step e = input \"who?\" -> { name: string }", "`input`"),
-        ("step e = wait 5m", "`wait`"),
         ("step e = infer(\"say\") -> string", "`infer`"),
         ("step e = ask helper(\"say\") -> string", "`ask`"),
         ("step e = sys.now() cache 5m", "`cache`"),
@@ -230,20 +224,25 @@ fn what_nobody_allows_is_denied_and_the_message_names_what_to_allow() {
 
 #[cfg(unix)]
 #[test]
-fn ctrl_c_stops_with_130() {
+fn ctrl_c_stops_with_130_and_what_is_written_down_goes_on_later() {
     use std::io::{BufRead, BufReader};
     use std::process::{Command, Stdio};
-    let files = folder([("a.plan", "use sys\nplan p() { step s = sys.sleep(duration: 10m) }")]);
-    let mut child = Command::new(env!("CARGO_BIN_EXE_planrun"))
-        .args(["run", "a.plan", "--format", "ndjson"])
-        .current_dir(files.path())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    while !lines.next().unwrap().unwrap().contains("step.running") {}
-    let interrupted = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert!(interrupted.success());
-    assert_eq!(child.wait().unwrap().code(), Some(130));
-    assert!(lines.map_while(Result::ok).any(|line| line.contains("\"cancelled\"")));
+    let files = folder([("a.plan", "use sys\nplan p() { step s = sys.sleep(duration: 1s) reply \"slept\" }")]);
+    for (more, said) in [(&["--run-id", "r1"][..], "\"run.paused\""), (&["--no-journal"][..], "\"cancelled\"")] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_planrun"))
+            .args(["run", "a.plan", "--format", "ndjson"])
+            .args(more)
+            .current_dir(files.path())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        while !lines.next().unwrap().unwrap().contains("step.running") {}
+        let interrupted = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+        assert!(interrupted.success());
+        assert_eq!(child.wait().unwrap().code(), Some(130), "{more:?}");
+        assert!(lines.map_while(Result::ok).any(|line| line.contains(said)), "{more:?}");
+    }
+    let resumed = planrun(["run", "--resume", "r1"]).within(files.path()).run();
+    assert_eq!((resumed.status, resumed.stdout.as_str()), (0, "slept\n"), "{}", resumed.stderr);
 }

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use planrun::diag::Diagnostic;
-use planrun::engine::{self, Context, Defaults, Outcome, Program, StepReport};
+use planrun::engine::{self, Answering, Asker, Context, Defaults, Observer, Outcome, Program, StepReport};
 use planrun::host::{Host, MemoryHost};
-use planrun::journal::{Event, EventKind, Log, MemoryLog};
+use planrun::journal::{AnswerError, Event, EventKind, Given, Log, MemoryLog};
 use planrun::protocol::Sent;
 use planrun::sema::{self, Files, Tools};
 use planrun::source::SourceFile;
@@ -45,11 +45,15 @@ pub struct World {
     catalog: Catalog,
     seen: Arc<Mutex<Vec<Seen>>>,
     cancelled: Arc<Mutex<Vec<String>>>,
-    host: Arc<dyn Host>,
+    pub host: Arc<MemoryHost>,
+    files: BTreeMap<String, String>,
     pub cancel: CancellationToken,
     pub stop_after: Option<Duration>,
     /// Where runs are written down; one that holds events already goes on.
     pub journal: Option<MemoryLog>,
+    /// Answers that are given beforehand: a path and JSON.
+    pub answers: Vec<(&'static str, serde_json::Value)>,
+    pub asker: Option<Arc<dyn Asker>>,
 }
 
 struct Scripted {
@@ -70,10 +74,22 @@ pub fn after(millis: u64, script: Script) -> Script {
 
 impl World {
     pub fn new() -> Self {
-        let host: Arc<dyn Host> = Arc::new(MemoryHost::new(7));
-        let catalog = Catalog::new(host.clone(), PathBuf::from("/"), &Arc::new(Permissions::none()));
+        let host = Arc::new(MemoryHost::new(7));
+        let catalog = Catalog::new(host.clone() as Arc<dyn Host>, PathBuf::from("/"), &Arc::new(Permissions::none()));
         let (seen, cancelled) = (Arc::default(), Arc::default());
-        Self { catalog, seen, cancelled, host, cancel: CancellationToken::new(), stop_after: None, journal: None }
+        let (files, cancel) = (BTreeMap::new(), CancellationToken::new());
+        Self {
+            catalog,
+            seen,
+            cancelled,
+            host,
+            files,
+            cancel,
+            stop_after: None,
+            journal: None,
+            answers: Vec::new(),
+            asker: None,
+        }
     }
 
     /// Adds a tool such as `hr.create` with its scripts.
@@ -90,6 +106,12 @@ impl World {
         self
     }
 
+    /// Adds a file that plans may use.
+    pub fn file(mut self, path: &str, text: &str) -> Self {
+        self.files.insert(path.to_owned(), text.to_owned());
+        self
+    }
+
     /// Runs the only plan of a text; findings of error severity fail the test.
     pub async fn run(&self, text: &str) -> Ran {
         self.run_with(text, BTreeMap::new()).await
@@ -103,30 +125,20 @@ impl World {
     pub async fn run_until_it_dies(&self, text: &str, inputs: BTreeMap<Arc<str>, Value>) -> Option<Ran> {
         let source = SourceFile::new("test.plan", text);
         let tools: Tools = self.catalog.signatures().cloned().collect();
-        let checked = sema::check_file(&source, &tools, &NoFiles);
+        let checked = sema::check_file(&source, &tools, &Kept(&self.files));
         let errors = checked.diagnostics.iter().filter(|found| found.is_error()).collect::<Vec<&Diagnostic>>();
         assert!(errors.is_empty(), "{errors:#?}");
         let program = Arc::new(Program::new(checked.plans.last().unwrap().clone()));
         let events = Arc::new(Mutex::new(Vec::new()));
-        let sink = events.clone();
-        let mut observer = move |event: &Event<'_>| {
-            let path = match &event.kind {
-                EventKind::StepRunning { path, .. }
-                | EventKind::StepQueued { path }
-                | EventKind::StepWaiting { path, .. }
-                | EventKind::StepSettled { path, .. } => (*path).to_owned(),
-                other => other.path().to_owned(),
-            };
-            let wait = if let EventKind::StepWaiting { wait, .. } = &event.kind { wait.as_millis() } else { 0 };
-            sink.lock().unwrap().push((event.name(), path, wait));
-        };
+        let (refused, sink) = (Arc::new(Mutex::new(Vec::new())), events.clone());
+        let mut observer = Watcher { events: sink, refused: refused.clone() };
         let begun = Instant::now();
         let (log, past) = self.journal.as_ref().map_or((None, None), |log| {
             let past = (!log.lines().is_empty()).then(|| log.past().unwrap());
             (Some(Box::new(log.clone()) as Box<dyn Log>), past)
         });
         let context = Context {
-            host: self.host.clone(),
+            host: self.host.clone() as Arc<dyn Host>,
             tools: Arc::new(self.catalog.clone()),
             limit: None,
             root: PathBuf::from("/"),
@@ -136,6 +148,8 @@ impl World {
             cancel: self.cancel.clone(),
             log,
             past,
+            only_looks: false,
+            answering: self.answering(),
         };
         if let Some(wait) = self.stop_after {
             let cancel = self.cancel.clone();
@@ -152,12 +166,43 @@ impl World {
         tokio::time::sleep(Duration::from_millis(1)).await;
         let events = events.lock().unwrap().clone();
         let (seen, cancelled) = (self.seen.lock().unwrap().clone(), self.cancelled.lock().unwrap().clone());
-        Some(Ran { outcome, seen, cancelled, took, events })
+        let refused = refused.lock().unwrap().clone();
+        Some(Ran { outcome, seen, cancelled, took, events, refused })
+    }
+
+    fn answering(&self) -> Answering {
+        let given = |(path, value): &(&'static str, serde_json::Value)| Given {
+            path: (*path).into(),
+            value: value.clone(),
+            by: None,
+            note: None,
+        };
+        Answering { answers: self.answers.iter().map(given).collect(), asker: self.asker.clone() }
     }
 
     /// Every call so far.
     pub fn seen(&self) -> Vec<Seen> {
         self.seen.lock().unwrap().clone()
+    }
+}
+
+/// An event: its name, its path, and the milliseconds of a wait.
+type Told = (&'static str, String, u128);
+
+/// Keeps what a run tells.
+struct Watcher {
+    events: Arc<Mutex<Vec<Told>>>,
+    refused: Arc<Mutex<Vec<String>>>,
+}
+
+impl Observer for Watcher {
+    fn observe(&mut self, event: &Event<'_>) {
+        let wait = if let EventKind::StepWaiting { wait, .. } = &event.kind { wait.as_millis() } else { 0 };
+        self.events.lock().unwrap().push((event.name(), event.kind.path().to_owned(), wait));
+    }
+
+    fn refused(&mut self, error: &AnswerError) {
+        self.refused.lock().unwrap().push(error.to_string());
     }
 }
 
@@ -170,6 +215,8 @@ pub struct Ran {
     pub took: u128,
     /// Name, path, and the milliseconds of a wait.
     pub events: Vec<(&'static str, String, u128)>,
+    /// Why answers were not taken.
+    pub refused: Vec<String>,
 }
 
 impl Ran {
@@ -256,10 +303,11 @@ fn failure(class: &str, sent: Sent, retry_after: Option<Duration>) -> CallError 
     CallError { message: format!("scripted {class}"), class, sent, retry_after }
 }
 
-struct NoFiles;
+struct Kept<'a>(&'a BTreeMap<String, String>);
 
-impl Files for NoFiles {
+impl Files for Kept<'_> {
     fn read(&self, _from: &str, path: &str) -> Result<SourceFile, String> {
-        Err(format!("there is no `{path}`"))
+        let text = self.0.get(path).ok_or_else(|| format!("there is no `{path}`"))?;
+        Ok(SourceFile::new(path, text.as_str()))
     }
 }

@@ -31,7 +31,7 @@ const checkedStates = (path) => {
   return text;
 };
 
-const names = readdirSync(join(root, "plans")).filter((name) => name.endsWith(".plan")).map((name) => name.slice(0, -5)).sort();
+const names = readdirSync(join(root, "docs/comparison")).filter((name) => name.endsWith(".asl.json")).map((name) => name.slice(0, -9)).sort();
 const sums = [0, 0, 0, 0];
 console.log("| plan | text | JSON form | Serverless Workflow | Step Functions |\n| --- | --- | --- | --- | --- |");
 for (const name of names) {

@@ -150,7 +150,21 @@ impl Driver {
         flushed.and_then(|()| self.failure().map_or(Ok(()), Err))
     }
 
-    fn failure(&self) -> Option<JournalError> {
+    /// The moment by the clock of the journal's host.
+    pub(super) fn now(&self) -> i128 {
+        self.journal.host.now()
+    }
+
+    /// What tells how far events are on disk, and that somebody has said something.
+    pub(super) fn watched(&self) -> (&watch::Receiver<Durable>, &watch::Receiver<u64>) {
+        (&self.durable, &self.heard)
+    }
+
+    pub(super) fn watched_mut(&mut self) -> (&mut watch::Receiver<Durable>, &mut watch::Receiver<u64>) {
+        (&mut self.durable, &mut self.heard)
+    }
+
+    pub(super) fn failure(&self) -> Option<JournalError> {
         self.misused.clone().or_else(|| self.durable.borrow().failure.clone())
     }
 

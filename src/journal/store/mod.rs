@@ -9,6 +9,7 @@ mod failure;
 mod file;
 mod inbox;
 mod lease;
+mod log;
 mod process;
 mod prune;
 mod queue;

@@ -28,6 +28,8 @@ pub struct Plan {
     pub doc: Option<Arc<str>>,
     /// Of its name.
     pub span: Span,
+    /// A hash of its text and of the plans that it calls.
+    pub digest: Arc<str>,
     pub parameters: Vec<PlanParameter>,
     /// Declared, or the union of all replies; null where there is none.
     pub returns: Type,

@@ -44,6 +44,8 @@ pub struct Policy {
     pub on_failure: Option<OnFailure>,
     pub budget_calls: Option<u64>,
     pub max_steps: Option<u64>,
+    /// The most firings of listeners in a run.
+    pub max_firings: Option<u64>,
     /// In bytes.
     pub max_result: Option<u64>,
 }

@@ -61,6 +61,8 @@ pub fn perform(plan: &Arc<Plan>, project: &Project, weather: Weather, seed: u64)
             cancel: CancellationToken::new(),
             log: None,
             past: None,
+            only_looks: false,
+            answering: planrun::engine::Answering::default(),
         };
         engine::run(&Arc::new(Program::new(plan.clone())), &inputs(plan, seed), context).await
     })

@@ -3,5 +3,8 @@
 mod absence;
 mod failure;
 mod flow;
+mod listeners;
 mod order;
+mod people;
+mod tasks;
 mod time;

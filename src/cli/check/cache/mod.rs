@@ -10,15 +10,13 @@ use std::path::{Path, PathBuf};
 
 use crate::cli::workspace::Workspace;
 use crate::host::{Host, Stamp};
-use crate::project::Location;
+use crate::project::{Location, make_own_folder, own_folder};
 use crate::source::{MAX_FILE_BYTES, SourceFile};
 pub(super) use entry::{Entry, Used, hash};
 
-/// Where it is, in the folder of the project.
-const FOLDER: &str = ".planrun/cache";
+/// Where it is, in the project's own folder.
+const FOLDER: &str = "cache";
 const FILE: &str = "check";
-/// Keeps the folder out of the author's repository.
-const IGNORE: &str = ".planrun/.gitignore";
 /// A larger file is not read, and none is written.
 const MOST_BYTES: usize = 32 * 1024 * 1024;
 /// Clocks of file systems may be this coarse: what changed so shortly before it was looked at is read again.
@@ -49,7 +47,10 @@ impl Cache {
         let root = workspace.project.root.clone();
         let key = key(workspace)?;
         // A file that cannot be read is as good as none.
-        let text = workspace.host.read_bounded(&root.join(FOLDER).join(FILE), MOST_BYTES as u64).unwrap_or_default();
+        let text = workspace
+            .host
+            .read_bounded(&own_folder(&root).join(FOLDER).join(FILE), MOST_BYTES as u64)
+            .unwrap_or_default();
         let entries = entries(&text, &key).unwrap_or_default();
         Some(Self { root, key, entries })
     }
@@ -95,13 +96,11 @@ impl Cache {
                 body.push_str(&line);
             }
         }
-        let ignore = self.root.join(IGNORE);
-        let _ = host.make_folder(&self.root.join(FOLDER));
-        if host.stamp(&ignore).is_err() {
-            let _ = host.write_file(&ignore, b"*\n");
-        }
+        let folder = own_folder(&self.root).join(FOLDER);
+        let _ = make_own_folder(host, &self.root);
+        let _ = host.make_folder(&folder);
         let content = format!("{} {}\n{body}", self.key, hash(&body));
-        let _ = host.write_file(&self.root.join(FOLDER).join(FILE), content.as_bytes());
+        let _ = host.write_file(&folder.join(FILE), content.as_bytes());
     }
 }
 

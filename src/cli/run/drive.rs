@@ -1,0 +1,236 @@
+//! Driving a run in this process: a new one, or one that another process has begun.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use super::answer;
+use super::listener::Listener;
+use super::pinned::Pinned;
+use crate::cli::arguments::{RunFormat, RunOutput};
+use crate::cli::workspace::Workspace;
+use crate::cli::{Exit, Failure, Terminal};
+use crate::engine::{self, Answering, Context, Defaults, Outcome, Program, Silence};
+use crate::host::Host;
+use crate::journal::store::{Digest, Journal, RunRow};
+use crate::journal::{Entry, Log, Past};
+use crate::mock::{MockOptions, MockServer};
+use crate::project::Location;
+use crate::protocol::RunState;
+use crate::source::SourceFile;
+use crate::value::Value;
+
+/// After so many deaths at one place a run is not simply tried again.
+const MOST_CRASHES: u32 = 3;
+
+/// How a run is shown.
+#[derive(Clone, Copy)]
+pub struct Look {
+    pub format: RunFormat,
+    pub output: RunOutput,
+    pub terminal: Terminal,
+}
+
+/// A run and everything that it needs.
+pub struct Job {
+    pub workspace: Workspace,
+    pub program: Arc<Program>,
+    pub inputs: BTreeMap<Arc<str>, Value>,
+    pub run: String,
+    pub log: Option<Box<dyn Log>>,
+    pub past: Option<Past>,
+    pub mock: bool,
+    pub max_steps: Option<u64>,
+    /// Who answers what the plan asks people.
+    pub answering: Answering,
+}
+
+/// Goes on with a run where it was; of one that has ended, tells how.
+///
+/// # Errors
+/// When another process drives it, or what was written cannot be used.
+pub fn resume(
+    journal: &Journal,
+    location: &Location,
+    row: &RunRow,
+    (look, answering): (Look, Answering),
+) -> Result<Exit, Failure> {
+    if row.ended {
+        if look.format == RunFormat::Ndjson {
+            for event in journal.events(&row.run, 1)? {
+                look.terminal.print(&format!("{}\n", event?.line))?;
+            }
+        }
+        return answer::print(&seen(journal, location, row)?, (look.format, look.output), look.terminal);
+    }
+    let driver = journal.drive(&row.run)?;
+    let past = fold(journal, &row.run)?;
+    if past.crashes >= MOST_CRASHES {
+        let last = past.last;
+        drop(driver);
+        return Err(Failure::Environment(format!(
+            "the run `{run}` died {MOST_CRASHES} times after event {last} without getting further; \
+             `planrun runs events {run}` shows what it was about to do",
+            run = row.run
+        )));
+    }
+    let mut job = Job::pinned(journal, location, row)?;
+    job.log = Some(Box::new(driver));
+    job.answering = answering;
+    job.past = Some(past).filter(|past| past.last > 0);
+    job.drive(look)
+}
+
+/// How a run stands, by living through what was written of it and doing nothing.
+///
+/// # Errors
+/// When what was written cannot be used.
+pub fn seen(journal: &Journal, location: &Location, row: &RunRow) -> Result<Outcome, Failure> {
+    let past = fold(journal, &row.run)?;
+    let mut job = Job::pinned(journal, location, row)?;
+    job.past = Some(past);
+    let state = RunState::find(&row.state).unwrap_or(RunState::Running);
+    let mut outcome = runtime()?.block_on(job.look_back());
+    (outcome.state, outcome.interruption) = (state, None);
+    Ok(outcome)
+}
+
+/// The fold of what was written of a run.
+///
+/// # Errors
+/// When what was written cannot be used.
+pub fn fold(journal: &Journal, run: &str) -> Result<Past, Failure> {
+    let mut past = Past::default();
+    let mut kept = |digest: &str| {
+        let digest: Digest = digest.parse().map_err(|error| format!("`{digest}`: {error}"))?;
+        journal.blob(digest).map_err(|error| error.to_string())
+    };
+    for event in journal.events(run, 1)? {
+        let event = event?;
+        let entry = Entry::read(event.line.as_bytes()).and_then(|entry| past.take(entry, &mut kept));
+        entry.map_err(|error| {
+            Failure::Environment(format!("event {} of the run `{run}` cannot be used: {error}", event.number))
+        })?;
+    }
+    Ok(past)
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|error| Failure::Environment(format!("cannot start: {error}")))
+}
+
+impl Job {
+    /// A run as it was written down: its plan, its project and its inputs of then.
+    ///
+    /// # Errors
+    /// When what was written cannot be used.
+    pub fn pinned(journal: &Journal, location: &Location, row: &RunRow) -> Result<Self, Failure> {
+        let pinned = Pinned::read(&journal.pinned(&row.run)?)?;
+        let workspace = Workspace::pinned(location, pinned.has_project_file, pinned.pins(&location.folder))?;
+        let source = SourceFile::new(&*pinned.file, &*pinned.text);
+        let plan = workspace.check(&source).plans.iter().find(|plan| *plan.name == *pinned.plan).cloned();
+        let plan = plan.ok_or_else(|| {
+            Failure::Environment(format!("the plan `{}` of the run is not understood by this planrun", pinned.plan))
+        })?;
+        Ok(Self {
+            workspace,
+            program: Arc::new(Program::new(plan)),
+            inputs: pinned.inputs()?,
+            run: row.run.clone(),
+            log: None,
+            past: None,
+            mock: pinned.mock,
+            max_steps: pinned.max_steps,
+            answering: Answering::default(),
+        })
+    }
+
+    /// Runs to the end, or to where somebody is needed, and prints what came of it.
+    ///
+    /// # Errors
+    /// When the tools cannot be had.
+    pub fn drive(self, look: Look) -> Result<Exit, Failure> {
+        let outcome = runtime()?.block_on(self.execute(look))?;
+        answer::print(&outcome, (look.format, look.output), look.terminal)
+    }
+
+    async fn execute(self, look: Look) -> Result<Outcome, Failure> {
+        let mock = if self.mock { Some(start_mock(&self.workspace).await?) } else { None };
+        let tools = match &mock {
+            Some(server) => self.workspace.catalog(Some(&|app| server.endpoint(app))),
+            None => self.workspace.catalog(None),
+        };
+        let cancel = CancellationToken::new();
+        tokio::spawn(stop_on_interrupt(cancel.clone()));
+        // It listens from its first turn on, and the run may be told of before the next one.
+        tokio::task::yield_now().await;
+        let mut observer = Listener::new(look.format, look.terminal);
+        let context = Context {
+            host: self.workspace.host.clone(),
+            tools,
+            limit: self.workspace.limit.clone(),
+            root: self.workspace.project.root.clone(),
+            run_id: self.run,
+            defaults: Defaults { policy: self.workspace.policy.clone(), max_steps: self.max_steps },
+            observer: &mut observer,
+            cancel,
+            log: self.log,
+            past: self.past,
+            only_looks: false,
+            answering: self.answering,
+        };
+        let outcome = engine::run(&self.program, &self.inputs, context).await;
+        observer.close();
+        if let Some(server) = mock {
+            server.shutdown().await;
+        }
+        Ok(outcome)
+    }
+
+    async fn look_back(self) -> Outcome {
+        let context = Context {
+            host: self.workspace.host.clone(),
+            tools: self.workspace.catalog(None),
+            limit: self.workspace.limit.clone(),
+            root: self.workspace.project.root.clone(),
+            run_id: self.run,
+            defaults: Defaults { policy: self.workspace.policy.clone(), max_steps: self.max_steps },
+            observer: &mut Silence,
+            cancel: CancellationToken::new(),
+            log: None,
+            past: self.past,
+            only_looks: true,
+            answering: Answering::default(),
+        };
+        engine::run(&self.program, &self.inputs, context).await
+    }
+}
+
+/// The test double of the project's apps, on a free port of the loopback interface.
+async fn start_mock(workspace: &Workspace) -> Result<MockServer, Failure> {
+    let started = MockServer::start(&workspace.project.apps, MockOptions::default(), workspace.host.clone()).await;
+    started.map_err(|error| Failure::Environment(format!("the mock of the apps cannot start: {error}")))
+}
+
+/// The first Ctrl-C stops gracefully: effects in flight are awaited. The second ends the process.
+async fn stop_on_interrupt(cancel: CancellationToken) {
+    if tokio::signal::ctrl_c().await.is_err() {
+        return;
+    }
+    cancel.cancel();
+    if tokio::signal::ctrl_c().await.is_ok() {
+        std::process::exit(i32::from(Exit::Interrupted.code()));
+    }
+}
+
+/// A time-ordered identifier (UUID version 7, RFC 9562).
+pub fn new_run_id(host: &dyn Host) -> String {
+    let millis = u64::try_from(host.now() / 1_000_000).unwrap_or(0);
+    let (high, low) = (host.random(), host.random());
+    let mut random = [0; 10];
+    random[..8].copy_from_slice(&high.to_le_bytes());
+    random[8..].copy_from_slice(&low.to_le_bytes()[..2]);
+    uuid::Builder::from_unix_timestamp_millis(millis, &random).into_uuid().to_string()
+}

@@ -1,0 +1,99 @@
+//! Who listens to a run on the command line.
+
+use std::io::{self, Write};
+
+use crate::cli::Terminal;
+use crate::cli::arguments::RunFormat;
+use crate::cli::progress::Progress;
+use crate::engine::Observer;
+use crate::journal::{AnswerError, Event, EventKind};
+
+/// Who listens to a run on the command line.
+pub struct Listener {
+    audience: Audience,
+    /// Questions that are open: the lines of the terminal are theirs meanwhile.
+    open: usize,
+    terminal: Terminal,
+}
+
+enum Audience {
+    People(Box<Progress>),
+    Programs(io::BufWriter<io::Stdout>),
+    Nobody,
+}
+
+impl Listener {
+    pub fn new(format: RunFormat, terminal: Terminal) -> Self {
+        let audience = match format {
+            RunFormat::Human => Audience::People(Box::new(Progress::new(!terminal.quiet, terminal.look))),
+            RunFormat::Ndjson => Audience::Programs(io::BufWriter::new(io::stdout())),
+            RunFormat::Json | RunFormat::Quiet => Audience::Nobody,
+        };
+        Self { audience, open: 0, terminal }
+    }
+
+    pub fn close(&mut self) {
+        match &mut self.audience {
+            Audience::People(progress) => progress.close(),
+            Audience::Programs(writer) => drop(writer.flush()),
+            Audience::Nobody => {}
+        }
+    }
+
+    fn show(&mut self, kind: &EventKind<'_>) {
+        let Audience::People(progress) = &mut self.audience else { return };
+        match kind {
+            EventKind::StepRunning { path, tool, .. } => progress.started(path, tool),
+            EventKind::StepWaiting { path, attempt, wait, error: Some(_), .. } => {
+                progress.retrying(path, *attempt, *wait);
+            }
+            EventKind::StepSettled { path, state, attempts, duration, .. } => {
+                progress.finished(path, *state, *attempts, *duration);
+            }
+            EventKind::StepAsks { .. } => {
+                self.open += 1;
+                progress.close();
+            }
+            EventKind::AnswerGiven { .. } => {
+                self.open = self.open.saturating_sub(1);
+                if self.open == 0 {
+                    **progress = Progress::new(!self.terminal.quiet, self.terminal.look);
+                }
+            }
+            EventKind::RunStarted { .. }
+            | EventKind::StepQueued { .. }
+            | EventKind::StepWaiting { .. }
+            | EventKind::StepSleeps { .. }
+            | EventKind::StepRecovering { .. }
+            | EventKind::TimerFired { .. }
+            | EventKind::RunResumed
+            | EventKind::RunCancelling
+            | EventKind::RunPaused { .. }
+            | EventKind::TaskSet { .. }
+            | EventKind::TaskMoved { .. }
+            | EventKind::ListenerFired { .. }
+            | EventKind::SignalReceived { .. }
+            | EventKind::RunSettled { .. } => {}
+        }
+    }
+}
+
+impl Observer for Listener {
+    fn observe(&mut self, event: &Event<'_>) {
+        if let Audience::Programs(writer) = &mut self.audience {
+            // A reader that has gone away does not stop the run.
+            let _ = event.write_line(writer);
+        }
+        self.show(&event.kind);
+    }
+
+    fn refused(&mut self, error: &AnswerError) {
+        self.terminal.complain(&error.to_string());
+    }
+
+    fn idle(&mut self) {
+        if let Audience::Programs(writer) = &mut self.audience {
+            let _ = writer.flush();
+        }
+    }
+}

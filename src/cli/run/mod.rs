@@ -1,0 +1,111 @@
+//! `planrun run`: check, then run, and tell what came of it.
+
+mod answer;
+mod drive;
+mod inputs;
+mod listener;
+mod pinned;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::arguments::RunArguments;
+use super::workspace::{CheckedPlan, Workspace};
+use super::{Exit, Failure, Terminal, ask};
+use crate::diag::render::human;
+use crate::engine::Program;
+use crate::journal::Log;
+use crate::journal::store::{Created, Journal, NewRun, Settings};
+use crate::project::make_own_folder;
+
+pub use drive::{Job, Look, fold, resume, seen};
+use pinned::Pinned;
+
+/// Checks and runs a plan, or goes on with a run.
+///
+/// # Errors
+/// When the plan, its inputs, its tools or the journal cannot be had.
+pub fn run(arguments: &RunArguments, project: Option<&Path>, terminal: Terminal) -> Result<Exit, Failure> {
+    let look = Look { format: arguments.format, output: arguments.output, terminal };
+    let answering = ask::answering(arguments, terminal)?;
+    if let Some(run) = &arguments.resume {
+        let (journal, location) = journal_of(arguments.file.as_deref(), project)?;
+        let row = journal.run(run)?;
+        return resume(&journal, &location, &row, (look, answering));
+    }
+    let Some(file) = &arguments.file else { return Err(Failure::Usage("name a plan file".to_owned())) };
+    let workspace = Workspace::open(file, project)?;
+    let Some(checked) = workspace.plan(file, arguments.plan.as_deref(), terminal)? else {
+        return Ok(Exit::Findings);
+    };
+    if let Some(refused) = checked.not_yet() {
+        terminal.say_plainly(&human(&[refused], terminal.look));
+        return Ok(Exit::Findings);
+    }
+    let inputs = inputs::inputs(&checked.plan, arguments)?;
+    let run = arguments.run_id.clone().unwrap_or_else(|| drive::new_run_id(&*workspace.host));
+    let program = Arc::new(Program::new(checked.plan.clone()));
+    let (mock, max_steps) = (arguments.mock, arguments.max_steps);
+    let mut job = Job { workspace, program, inputs, run, log: None, past: None, mock, max_steps, answering };
+    if !arguments.no_journal {
+        match written_down(&job, &checked)? {
+            Begun::New(log) => job.log = Some(log),
+            Begun::Before(journal) => {
+                let row = journal.run(&job.run)?;
+                return resume(&journal, &job.workspace.location, &row, (look, job.answering));
+            }
+        }
+    }
+    job.drive(look)
+}
+
+/// The journal of the project around a plan, or of the one around the current folder.
+///
+/// # Errors
+/// When there is none, or it cannot be used.
+pub fn journal_of(plan: Option<&Path>, project: Option<&Path>) -> Result<(Journal, crate::project::Location), Failure> {
+    let host = super::workspace::real_host();
+    let location = Workspace::locate(&*host, plan.unwrap_or(Path::new("-")), project)?;
+    let path = Workspace::journal_path(&location);
+    let settings = Settings::default();
+    // Whoever may only read can still look.
+    let journal = match Journal::read(&path, settings.clone(), host.clone()) {
+        Ok(_) => Journal::open(&path, settings.clone(), host.clone()).or_else(|_| Journal::read(&path, settings, host)),
+        Err(error) => Err(error),
+    };
+    Ok((journal?, location))
+}
+
+/// Whether a run of this id is new.
+enum Begun {
+    New(Box<dyn Log>),
+    /// It was there, with the same plan and the same inputs.
+    Before(Journal),
+}
+
+/// Writes down what a run is bound to, before anything of it happens.
+fn written_down(job: &Job, checked: &CheckedPlan) -> Result<Begun, Failure> {
+    let workspace = &job.workspace;
+    let journal =
+        Journal::open(&Workspace::journal_path(&workspace.location), Settings::default(), workspace.host.clone())?;
+    // After the journal, which makes the folder for its user alone; where git is not used nobody misses what this adds.
+    let _ = make_own_folder(&*workspace.host, &workspace.location.folder);
+    let (folder, has_file) = (&workspace.location.folder, workspace.location.file.is_some());
+    let pinned = Pinned::new(
+        (checked.source.name(), checked.source.text(), &checked.plan.name),
+        (folder, has_file, &workspace.pins()),
+        &job.inputs,
+        (job.mock, job.max_steps),
+    );
+    let new = NewRun {
+        run: &job.run,
+        plan: &checked.plan.name,
+        digest: pinned.digest(),
+        pinned: &pinned.to_bytes(),
+        at: workspace.host.now(),
+    };
+    Ok(match journal.create(&new)? {
+        Created::New(driver) => Begun::New(Box::new(driver)),
+        Created::Exists(_) => Begun::Before(journal),
+    })
+}

@@ -1,0 +1,99 @@
+//! What a run is bound to: the text of its plan, every file that was read to check it, and its inputs.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+use crate::cli::Failure;
+use crate::host::Pins;
+use crate::journal::store::Digest;
+use crate::value::Value;
+
+/// The document that a journal keeps of a run. Paths are relative to the folder of the project.
+#[derive(Debug, Serialize, Deserialize)]
+pub(in crate::cli) struct Pinned {
+    version: u32,
+    /// The name of the plan's file, as the user wrote it.
+    pub file: String,
+    pub text: String,
+    pub plan: String,
+    /// Whether the project has a `planrun.yaml`.
+    pub has_project_file: bool,
+    pins: Pins,
+    /// Typed JSON by name.
+    inputs: BTreeMap<String, Json>,
+    /// App tools are answered by their `mock:` sections.
+    pub mock: bool,
+    pub max_steps: Option<u64>,
+}
+
+/// The version of this document.
+const VERSION: u32 = 1;
+
+impl Pinned {
+    pub(super) fn new(
+        (file, text, plan): (&str, &str, &str),
+        (folder, has_project_file, pins): (&Path, bool, &Pins),
+        inputs: &BTreeMap<Arc<str>, Value>,
+        (mock, max_steps): (bool, Option<u64>),
+    ) -> Self {
+        let inputs = inputs.iter().map(|(name, value)| (name.to_string(), value.to_typed_json())).collect();
+        let pins = moved(pins, &|path| path.strip_prefix(folder).unwrap_or(path).to_owned());
+        let (file, text, plan) = (file.to_owned(), text.to_owned(), plan.to_owned());
+        Self { version: VERSION, file, text, plan, has_project_file, pins, inputs, mock, max_steps }
+    }
+
+    /// Reads the document.
+    ///
+    /// # Errors
+    /// When another version wrote it.
+    pub(super) fn read(bytes: &[u8]) -> Result<Self, Failure> {
+        let unusable = |why: String| Failure::Environment(format!("what the run is bound to cannot be read: {why}"));
+        let pinned: Self = serde_json::from_slice(bytes).map_err(|error| unusable(error.to_string()))?;
+        if pinned.version == VERSION {
+            return Ok(pinned);
+        }
+        Err(unusable(format!("it has version {}, and this planrun knows {VERSION}", pinned.version)))
+    }
+
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+
+    /// What tells the run from another one of the same id.
+    pub(super) fn digest(&self) -> Digest {
+        Digest::of(&self.to_bytes())
+    }
+
+    /// What was read, at its place below this folder.
+    pub(super) fn pins(&self, folder: &Path) -> Pins {
+        moved(&self.pins, &|path| if path.is_absolute() { path.to_owned() } else { folder.join(path) })
+    }
+
+    /// The inputs by name.
+    ///
+    /// # Errors
+    /// When one of them is no typed value.
+    pub(super) fn inputs(&self) -> Result<BTreeMap<Arc<str>, Value>, Failure> {
+        let read = |(name, json): (&String, &Json)| match Value::from_typed_json(json) {
+            Ok(value) => Ok((name.as_str().into(), value)),
+            Err(error) => Err(Failure::Environment(format!("the input `{name}` of the run cannot be read: {error}"))),
+        };
+        self.inputs.iter().map(read).collect()
+    }
+}
+
+fn moved(pins: &Pins, place: &dyn Fn(&Path) -> PathBuf) -> Pins {
+    Pins {
+        files: pins.files.iter().map(|(path, text)| (place(path), text.clone())).collect(),
+        folders: pins
+            .folders
+            .iter()
+            .map(|(path, all)| (place(path), all.iter().map(|path| place(path)).collect()))
+            .collect(),
+        kinds: pins.kinds.iter().map(|(path, kind)| (place(path), *kind)).collect(),
+    }
+}

@@ -1,0 +1,93 @@
+//! `planrun runs events`: what was written of a run, one event a line.
+
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+use crate::cli::{Exit, Failure, Terminal};
+use crate::diag::render::visible_line;
+use crate::journal::Entry;
+use crate::journal::store::Journal;
+
+/// Print the events of a run.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// The run.
+    #[arg(value_name = "RUN")]
+    run: String,
+    /// Only events of this step and of those in it.
+    #[arg(long, value_name = "PATH")]
+    path: Option<String>,
+    /// Only events of this kind, such as `step.settled`. May be repeated.
+    #[arg(long, value_name = "EVENT")]
+    event: Vec<String>,
+    /// Begin with this event.
+    #[arg(long, value_name = "N", default_value = "1")]
+    from: u64,
+    /// Go on until the run ends.
+    #[arg(long)]
+    follow: bool,
+    /// How they are printed.
+    #[arg(long, value_name = "FORMAT", default_value = "human")]
+    format: EventFormat,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum EventFormat {
+    /// For people.
+    Human,
+    /// As they were written: one JSON object a line.
+    Ndjson,
+}
+
+/// How often a journal is looked at that another process writes.
+const LOOK: Duration = Duration::from_millis(100);
+
+pub fn run(journal: &Journal, arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
+    let run = journal.run(&arguments.run)?.run;
+    let mut next = arguments.from.max(1);
+    loop {
+        // The row first: events that come after it are looked at in the next turn.
+        let row = journal.run(&run)?;
+        for event in journal.events(&run, next)? {
+            let event = event?;
+            next = event.number + 1;
+            let entry = Entry::read(event.line.as_bytes());
+            let entry = entry.map_err(|error| Failure::Environment(format!("event {}: {error}", event.number)))?;
+            if !arguments.wants(&entry) {
+                continue;
+            }
+            match arguments.format {
+                EventFormat::Ndjson => terminal.print(&format!("{}\n", event.line))?,
+                EventFormat::Human => terminal.print(&line(&entry))?,
+            }
+        }
+        if !arguments.follow || row.ended {
+            return Ok(Exit::Fine);
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+impl Arguments {
+    fn wants(&self, entry: &Entry) -> bool {
+        let inside = |path: &str, outer: &str| {
+            path.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+        };
+        let at = self.path.as_deref().is_none_or(|outer| inside(entry.path.as_deref().unwrap_or_default(), outer));
+        at && (self.event.is_empty() || self.event.iter().any(|name| name == entry.event.name()))
+    }
+}
+
+fn line(entry: &Entry) -> String {
+    let mut parts = vec![format!("{:>5}  {}  {:<15}", entry.number, entry.at, entry.event.name())];
+    let shown = |text: &str| visible_line(text).into_owned();
+    parts.extend(entry.path.as_deref().map(shown));
+    parts.extend(entry.tool.as_deref().filter(|tool| !tool.is_empty()).map(shown));
+    parts.extend(entry.attempt.filter(|attempt| *attempt > 1).map(|attempt| format!("attempt {attempt}")));
+    parts.extend(entry.status.as_deref().map(shown));
+    parts.extend(entry.reason.as_deref().map(|reason| format!("({})", visible_line(reason))));
+    parts.extend(entry.wait_ms.map(|wait| format!("for {}", super::when::length(wait))));
+    parts.extend(entry.error.as_ref().map(|error| format!("{}: {}", error.class, visible_line(&error.message))));
+    format!("{}\n", parts.join("  ").trim_end())
+}

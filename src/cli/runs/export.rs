@@ -1,0 +1,48 @@
+//! `planrun runs export`: everything that is known of a run as lines of JSON that prove themselves.
+
+use std::fs::File;
+use std::io::{self, BufReader};
+use std::path::Path;
+
+use clap::Args;
+
+use crate::cli::{Exit, Failure, Terminal};
+use crate::journal::store::{Journal, verify_export};
+
+/// Write everything that is known of a run, one JSON object a line, each event with the chain over those before it.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// The run; with `--verify` an exported file, or `-` for standard input.
+    #[arg(value_name = "RUN|FILE")]
+    what: String,
+    /// Prove that an exported file is whole and unaltered.
+    #[arg(long)]
+    pub verify: bool,
+}
+
+pub fn run(journal: &Journal, arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
+    let row = journal.run(&arguments.what)?;
+    let exported = journal.export(&row.run, &mut io::stdout().lock())?;
+    terminal.say(&format!("{} events of the run {}", exported.events, exported.run));
+    Ok(Exit::Fine)
+}
+
+pub fn verify(arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
+    let verified = if arguments.what == "-" {
+        verify_export(io::stdin().lock())
+    } else {
+        let file = File::open(Path::new(&arguments.what))
+            .map_err(|error| Failure::Environment(format!("cannot read `{}`: {error}", arguments.what)))?;
+        verify_export(BufReader::new(file))
+    };
+    match verified {
+        Ok(exported) => {
+            terminal.say(&format!("whole and unaltered: {} events of the run {}", exported.events, exported.run));
+            Ok(Exit::Fine)
+        }
+        Err(fault) => {
+            terminal.complain(&format!("{}: {fault}", arguments.what));
+            Ok(Exit::Findings)
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! `planrun runs`: what happened, and acting on it.
+
+mod events;
+mod export;
+mod list;
+mod prune;
+mod say;
+mod show;
+mod when;
+
+use std::path::Path;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::arguments::{RunFormat, RunOutput};
+use super::run::{Look, journal_of, resume};
+use super::{Exit, Failure, Terminal};
+use crate::engine::{Answering, Said};
+use crate::journal::store::{Filter, Journal};
+use crate::project::Location;
+
+const EXAMPLES: &str = "\
+Examples:
+  planrun runs list --state failed
+  planrun runs show 0193a1f2
+  planrun runs events 0193a1f2 --follow
+  planrun runs resume --due
+  planrun runs answer 0193a1f2 out.confirm=true --by inventory --resume
+  planrun runs signal 0193a1f2 paid='{\"amount\": 20}'
+  planrun runs export 0193a1f2 > run.ndjson
+  planrun runs export --verify run.ndjson";
+
+/// What happened in the runs of a project, and acting on it.
+///
+/// A run is named by its id or by the beginning of it.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    #[command(subcommand)]
+    command: RunsCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum RunsCommand {
+    List(list::Arguments),
+    Show(show::Arguments),
+    Events(events::Arguments),
+    Resume(ResumeArguments),
+    Answer(say::AnswerArguments),
+    Signal(say::SignalArguments),
+    Cancel(OneRun),
+    Export(export::Arguments),
+    Prune(prune::Arguments),
+}
+
+/// Go on with a run, or with all that are due.
+#[derive(Debug, Args)]
+struct ResumeArguments {
+    /// The run.
+    #[arg(value_name = "RUN", required_unless_present = "due")]
+    run: Option<String>,
+    /// Every run whose time to go on has come.
+    #[arg(long, conflicts_with = "run")]
+    due: bool,
+    /// What is printed of a completed run.
+    #[arg(long, value_name = "WHAT", default_value = "reply")]
+    output: RunOutput,
+    /// How it is printed.
+    #[arg(long, value_name = "FORMAT", default_value = "human")]
+    format: RunFormat,
+}
+
+/// One run.
+#[derive(Debug, Args)]
+struct OneRun {
+    /// The run.
+    #[arg(value_name = "RUN")]
+    run: String,
+}
+
+/// How something is printed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum Format {
+    /// For people.
+    Human,
+    /// One JSON document.
+    Json,
+}
+
+/// Does what was asked for.
+///
+/// # Errors
+/// When there is no journal, or it cannot be used.
+pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) -> Result<Exit, Failure> {
+    if let RunsCommand::Export(arguments) = &arguments.command
+        && arguments.verify
+    {
+        return export::verify(arguments, terminal);
+    }
+    let (journal, location) = journal_of(None, project)?;
+    match &arguments.command {
+        RunsCommand::List(arguments) => list::run(&journal, arguments, terminal),
+        RunsCommand::Show(arguments) => show::run(&journal, &location, arguments, terminal),
+        RunsCommand::Events(arguments) => events::run(&journal, arguments, terminal),
+        RunsCommand::Resume(arguments) => go_on(&journal, &location, arguments, terminal),
+        RunsCommand::Export(arguments) => export::run(&journal, arguments, terminal),
+        RunsCommand::Prune(arguments) => prune::run(&journal, arguments, terminal),
+        RunsCommand::Answer(arguments) => say::answer(&journal, &location, arguments, terminal),
+        RunsCommand::Signal(arguments) => say::signal(&journal, &location, arguments, terminal),
+        RunsCommand::Cancel(one) => cancel(&journal, &location, one, terminal),
+    }
+}
+
+fn go_on(
+    journal: &Journal,
+    location: &Location,
+    arguments: &ResumeArguments,
+    terminal: Terminal,
+) -> Result<Exit, Failure> {
+    let look = Look { format: arguments.format, output: arguments.output, terminal };
+    if let Some(run) = &arguments.run {
+        return resume(journal, location, &journal.run(run)?, (look, Answering::default()));
+    }
+    let due = Filter { due: Some(super::workspace::real_host().now()), ..Filter::default() };
+    let mut exit = Exit::Fine;
+    for row in journal.runs(&due)? {
+        if row.ended || journal.is_driven(&row) {
+            continue;
+        }
+        terminal.say(&format!("{} ({})", row.run, row.plan));
+        let one = resume(journal, location, &row, (look, Answering::default()))?;
+        if one != Exit::Fine && one != Exit::Paused {
+            exit = one;
+        }
+    }
+    Ok(exit)
+}
+
+/// Asks for the end of a run. One that nobody drives is driven to its end here.
+fn cancel(journal: &Journal, location: &Location, one: &OneRun, terminal: Terminal) -> Result<Exit, Failure> {
+    let row = journal.run(&one.run)?;
+    if row.ended {
+        terminal.complain(&format!("the run `{}` has ended already: {}", row.run, row.state));
+        return Ok(Exit::Usage);
+    }
+    journal.post(&row.run, &serde_json::to_string(&Said::Cancel(true)).unwrap_or_default())?;
+    if journal.is_driven(&row) {
+        terminal.say("asked the process that drives the run to end it");
+        return Ok(Exit::Fine);
+    }
+    let look = Look { format: RunFormat::Human, output: RunOutput::Reply, terminal };
+    resume(journal, location, &row, (look, Answering::default()))?;
+    Ok(Exit::Fine)
+}

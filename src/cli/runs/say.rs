@@ -1,0 +1,123 @@
+//! `planrun runs answer` and `signal`: saying something to a run, held against what it asks before it is told.
+
+use clap::Args;
+use serde_json::{Value as Json, json};
+
+use crate::cli::arguments::{RunFormat, RunOutput, key_value};
+use crate::cli::run::{Job, Look, fold, resume};
+use crate::cli::workspace::real_host;
+use crate::cli::{Exit, Failure, Terminal};
+use crate::engine::{Answering, accepts_move, accepts_signal};
+use crate::journal::Given;
+use crate::journal::store::{Journal, RunRow};
+use crate::project::Location;
+
+/// Answer what a run asks: a gate (`STEP.confirm=true`) or a form (`STEP={"field": 1}`).
+#[derive(Debug, Args)]
+pub struct AnswerArguments {
+    /// The run.
+    #[arg(value_name = "RUN")]
+    run: String,
+    /// What is answered, and how.
+    #[arg(value_name = "PATH=JSON", value_parser = key_value)]
+    answer: (String, String),
+    /// The role that answers, such as desk or desk:ann.
+    #[arg(long, value_name = "ROLE")]
+    by: Option<String>,
+    /// A note that is kept with the answer.
+    #[arg(long, value_name = "TEXT")]
+    note: Option<String>,
+    /// Go on with the run in this process.
+    #[arg(long)]
+    resume: bool,
+}
+
+/// Send a signal to a run (`name=JSON`), or move a task that is `external` (`task=status`).
+#[derive(Debug, Args)]
+pub struct SignalArguments {
+    /// The run.
+    #[arg(value_name = "RUN")]
+    run: String,
+    /// The signal and its payload, or the task and its status.
+    #[arg(value_name = "NAME=JSON|STATUS", value_parser = key_value)]
+    what: (String, String),
+    /// What is merged into the context of the task: a JSON object.
+    #[arg(long, value_name = "JSON")]
+    context: Option<String>,
+    /// Go on with the run in this process.
+    #[arg(long)]
+    resume: bool,
+}
+
+pub fn answer(
+    journal: &Journal,
+    location: &Location,
+    arguments: &AnswerArguments,
+    terminal: Terminal,
+) -> Result<Exit, Failure> {
+    let row = open(journal, &arguments.run)?;
+    let (path, text) = &arguments.answer;
+    let value = parsed(text)?;
+    let text = |text: &Option<String>| text.as_deref().map(Into::into);
+    let (by, note) = (text(&arguments.by), text(&arguments.note));
+    let given = Given { path: path.as_str().into(), value, by, note };
+    let accepted = fold(journal, &row.run)?.accept(&given, real_host().now());
+    accepted.map_err(|error| Failure::Usage(error.to_string()))?;
+    let said = json!({ "answer": given.path, "value": given.value, "by": given.by, "note": given.note });
+    tell(journal, location, (&row, &said), arguments.resume, terminal)
+}
+
+pub fn signal(
+    journal: &Journal,
+    location: &Location,
+    arguments: &SignalArguments,
+    terminal: Terminal,
+) -> Result<Exit, Failure> {
+    let row = open(journal, &arguments.run)?;
+    let (name, text) = &arguments.what;
+    let program = Job::pinned(journal, location, &row)?.program;
+    let said = if let Some(task) = program.plan.tasks.iter().find(|task| *task.name == **name) {
+        let context = arguments.context.as_deref().map_or(Ok(Json::Null), parsed)?;
+        accepts_move(task, text, &context).map_err(Failure::Usage)?;
+        json!({ "task": name, "status": text, "context": context })
+    } else {
+        let payload = parsed(text)?;
+        accepts_signal(&program, name, &payload).map_err(Failure::Usage)?;
+        json!({ "signal": name, "payload": payload })
+    };
+    tell(journal, location, (&row, &said), arguments.resume, terminal)
+}
+
+/// The run, which must not have ended.
+fn open(journal: &Journal, run: &str) -> Result<RunRow, Failure> {
+    let row = journal.run(run)?;
+    if row.ended {
+        return Err(Failure::Usage(format!("the run `{}` has ended: {}; nothing was told to it", row.run, row.state)));
+    }
+    Ok(row)
+}
+
+fn parsed(text: &str) -> Result<Json, Failure> {
+    serde_json::from_str(text).map_err(|error| {
+        Failure::Usage(format!("`{text}` is not JSON: {error}; text is written in quotes, such as '\"yes\"'"))
+    })
+}
+
+fn tell(
+    journal: &Journal,
+    location: &Location,
+    (row, said): (&RunRow, &Json),
+    goes_on: bool,
+    terminal: Terminal,
+) -> Result<Exit, Failure> {
+    journal.post(&row.run, &said.to_string())?;
+    if journal.is_driven(row) {
+        return Ok(Exit::Fine);
+    }
+    if !goes_on {
+        terminal.say(&format!("told; go on with `planrun runs resume {}`", row.run));
+        return Ok(Exit::Fine);
+    }
+    let look = Look { format: RunFormat::Human, output: RunOutput::Reply, terminal };
+    resume(journal, location, row, (look, Answering::default()))
+}

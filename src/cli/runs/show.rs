@@ -1,0 +1,99 @@
+//! `planrun runs show`: one run, step by step.
+
+use std::fmt::Write as _;
+
+use clap::Args;
+
+use super::Format;
+use super::list::state_of;
+use super::when::{length, moment};
+use crate::cli::run::seen;
+use crate::cli::{Exit, Failure, Terminal};
+use crate::diag::render::visible_line;
+use crate::engine::StepReport;
+use crate::journal::store::Journal;
+use crate::project::Location;
+
+/// Show one run, step by step.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// The run.
+    #[arg(value_name = "RUN")]
+    run: String,
+    /// How it is printed; the JSON is that of `planrun run`.
+    #[arg(long, value_name = "FORMAT", default_value = "human")]
+    format: Format,
+}
+
+/// How many columns the bars of the timeline take.
+const BAR: u64 = 24;
+
+pub fn run(journal: &Journal, location: &Location, arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
+    let row = journal.run(&arguments.run)?;
+    let outcome = seen(journal, location, &row)?;
+    if arguments.format == Format::Json {
+        let mut text = Vec::new();
+        let written = outcome.write_json(&mut text);
+        written.map_err(|error| Failure::Environment(format!("the run cannot be written: {error}")))?;
+        text.push(b'\n');
+        terminal.print(&String::from_utf8_lossy(&text))?;
+        return Ok(Exit::Fine);
+    }
+    let mut text = format!(
+        "{} {}: {}, began {}, {} events\n",
+        visible_line(&row.plan),
+        visible_line(&row.run),
+        state_of(journal, &row),
+        moment(row.created_at),
+        row.events
+    );
+    let steps = outcome.steps();
+    let offsets: Vec<Option<u64>> = steps.iter().map(|step| since(step, row.created_at)).collect();
+    let ends = steps.iter().zip(&offsets).filter_map(|(step, offset)| Some((*offset)? + step.duration_ms));
+    let total = ends.max().unwrap_or(0).max(1);
+    let width = steps.iter().map(|step| step.path.chars().count()).max().unwrap_or(0);
+    for (step, offset) in steps.iter().zip(&offsets) {
+        let bar = offset.map(|offset| bar(offset, step.duration_ms, total)).unwrap_or_default();
+        let line = format!(
+            "  {:<width$}  {:<9}  {:<bars$}  {:>7}  {}",
+            visible_line(&step.path),
+            step.status.name(),
+            bar,
+            offset.map(|_| length(step.duration_ms)).unwrap_or_default(),
+            remarks(step),
+            bars = usize::try_from(BAR).unwrap_or(0),
+        );
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+    if let Some(error) = &outcome.error {
+        let _ = writeln!(text, "{}: {}", error.class, visible_line(&error.message));
+    }
+    terminal.print(&text)?;
+    Ok(Exit::Fine)
+}
+
+/// Milliseconds from the beginning of the run to that of the step.
+fn since(step: &StepReport, begun_at: i128) -> Option<u64> {
+    let at = crate::value::parse_timestamp(step.started_at.as_deref()?)?;
+    u64::try_from((at - begun_at) / 1_000_000).ok().or(Some(0))
+}
+
+fn bar(offset: u64, length: u64, total: u64) -> String {
+    let column = |millis: u64| (millis * BAR / total).min(BAR - 1);
+    let (first, last) = (column(offset), column(offset + length));
+    let repeat = |character: char, count: u64| std::iter::repeat_n(character, usize::try_from(count).unwrap_or(0));
+    repeat(' ', first).chain(repeat('━', last - first + 1)).collect()
+}
+
+fn remarks(step: &StepReport) -> String {
+    let mut remarks = Vec::new();
+    if step.attempts > 1 {
+        remarks.push(format!("{} attempts", step.attempts));
+    }
+    remarks.extend(step.attributes.iter().map(|attribute| (*attribute).to_owned()));
+    remarks.extend(step.reason.map(str::to_owned));
+    let class = step.error.as_ref().and_then(|error| error.get("class").and_then(|class| class.as_str()));
+    remarks.extend(class.map(str::to_owned));
+    remarks.join(", ")
+}

@@ -1,0 +1,256 @@
+//! `confirm`: nothing goes out before somebody has agreed to it, as it is.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Program;
+use super::attempt::{Leaf, tool_call};
+use super::clock;
+use super::dispatcher::{Dispatcher, NodeRef, Timer};
+use crate::eval::EvalError;
+use crate::journal::{EventKind, Question, StepError, Waiting};
+use crate::protocol::StepState;
+use crate::sema::expr::Code;
+use crate::sema::{Call, Confirm, Step, StepKind, Target};
+use crate::types::{Denied, ErrorClass};
+use crate::value::Value;
+
+/// Somebody's yes.
+pub(super) struct Approval {
+    question: Arc<Question>,
+    /// Whether something has gone out on it.
+    used: bool,
+}
+
+impl Dispatcher<'_> {
+    /// Whether a step must wait for an approval before it begins; asks for it then.
+    pub(super) fn needs_approval(&mut self, program: &Arc<Program>, at: NodeRef, step: &Step) -> bool {
+        let Some(confirm) = confirm(step) else { return false };
+        if self.people.approvals.contains_key(&at) {
+            return false;
+        }
+        if self.is_let_go() {
+            // The next process asks.
+            return true;
+        }
+        match self.shown(at, step) {
+            Ok(arguments) => self.ask_for_approval(program, at, step, confirm, arguments, 0),
+            Err(error) => self.step_failed(at, error),
+        }
+        true
+    }
+
+    /// What an approval was given for.
+    pub(super) fn approved_arguments(&self, at: NodeRef) -> Option<Value> {
+        self.people.approvals.get(&at).map(|approval| approval.question.arguments.clone())
+    }
+
+    /// Whether the next attempt at a call is of an execution that nobody has approved of.
+    pub(super) fn must_ask_again(&self, at: NodeRef) -> bool {
+        let Some(approval) = self.people.approvals.get(&at) else { return false };
+        let Some(leaf) = self.leaves.get(&at) else { return false };
+        let program = self.program(at.0);
+        let step = self.node(&program, at).step();
+        step.is_some_and(|step| execution(step, leaf) != approval.question.execution)
+    }
+
+    /// Asks before another execution of a call that has begun.
+    pub(super) fn ask_again(&mut self, at: NodeRef) {
+        let program = self.program(at.0);
+        let Some((step, ..)) = tool_call(&program, self, at) else { return };
+        let Some(leaf) = self.leaves.get(&at) else { return };
+        let (arguments, execution) = (leaf.arguments.clone(), execution(step, leaf));
+        if let Some(confirm) = confirm(step) {
+            self.ask_for_approval(&program, at, step, confirm, arguments, execution);
+        }
+    }
+
+    /// The approval is looked at again when it is used: the call comes back if it may go out.
+    pub(super) fn with_approval(
+        &mut self,
+        program: &Arc<Program>,
+        at: NodeRef,
+        step: &Step,
+        leaf: Leaf,
+    ) -> Option<Leaf> {
+        if confirm(step).is_none() {
+            return Some(leaf);
+        }
+        let path = self.path(program, at);
+        let approval = self.people.approvals.get(&at);
+        let holds = approval.is_some_and(|approval| {
+            let asked = &approval.question;
+            let now =
+                Question { execution: execution(step, &leaf), arguments: leaf.arguments.clone(), ..(**asked).clone() };
+            self.binding(program, &path, step, &now) == asked.binding
+        });
+        let expires =
+            approval.filter(|approval| holds && !approval.used).and_then(|approval| approval.question.expires);
+        if expires.is_some_and(|expires| expires <= self.context.host.now()) {
+            self.give_slot(self.frames[at.0].scope);
+            let message = "the approval came in time, and was out of date when the call could go out";
+            let error = StepError::new(ErrorClass::Denied(Denied::Expired), message, &path);
+            self.step_failed(at, Arc::new(error));
+            return None;
+        }
+        if holds {
+            if let Some(approval) = self.people.approvals.get_mut(&at) {
+                approval.used = true;
+            }
+            return Some(leaf);
+        }
+        self.hold_back(at, leaf);
+        self.ask_again(at);
+        None
+    }
+
+    /// Somebody has agreed.
+    pub(super) fn approve(&mut self, at: NodeRef, question: &Arc<Question>) {
+        self.people.approvals.insert(at, Approval { question: question.clone(), used: false });
+        if let Some(leaf) = self.leaves.get(&at) {
+            let number = leaf.number;
+            self.timers.push(std::cmp::Reverse((clock::now(), number, Timer::Again(at, number))));
+            return;
+        }
+        self.frames[at.0].node(at.1).state = StepState::Pending;
+        self.ready.push(std::cmp::Reverse(at));
+    }
+
+    fn ask_for_approval(
+        &mut self,
+        program: &Arc<Program>,
+        at: NodeRef,
+        step: &Step,
+        confirm: &Confirm,
+        arguments: Value,
+        execution: u32,
+    ) {
+        let path = self.path(program, at);
+        if let Some(past) = self.recording.asked(&path, execution) {
+            let now = Question { arguments: arguments.clone(), ..(*past.question).clone() };
+            if self.binding(program, &path, step, &now) == past.question.binding {
+                return self.ask_as_before(program, at, past);
+            }
+            // What was asked then is not what would be done now, so what was answered is void.
+            self.recording.forget_answer(&past.question.path(&path));
+        }
+        let question =
+            self.question(at, Waiting::Confirm, &confirm.text, confirm.by.as_ref(), confirm.expires.as_ref());
+        let question = match question {
+            Ok(question) => question,
+            Err(error) => return self.expression_failed(program, at, &error),
+        };
+        let tool = match &step.kind {
+            StepKind::Call(Call { target: Target::Tool(signature), .. }) => signature.path().into(),
+            StepKind::Call(Call { target: Target::Plan(_, name), .. }) => name.clone(),
+            _ => "".into(),
+        };
+        let mut question = Question { execution, tool, arguments, ..question };
+        question.binding = self.binding(program, &path, step, &question);
+        self.emit(EventKind::StepAsks { path: &path, question: &question });
+        self.ask(program, at, Arc::new(question));
+    }
+
+    /// A question with its text, its role and its end evaluated.
+    pub(super) fn question(
+        &self,
+        at: NodeRef,
+        kind: Waiting,
+        text: &Code,
+        by: Option<&Code>,
+        expires: Option<&Code>,
+    ) -> Result<Question, EvalError> {
+        let text_of = |code: &Code| {
+            self.evaluate(at.0, code).map(|value| value.as_str().map_or_else(|| value.preview(200).into(), Arc::from))
+        };
+        let expires = match expires.map(|code| self.evaluate(at.0, code)).transpose()? {
+            Some(Value::Duration(nanos)) => Some(whole_milliseconds(self.context.host.now() + nanos.max(0))),
+            _ => None,
+        };
+        Ok(Question {
+            kind,
+            text: text_of(text)?,
+            by: by.map(text_of).transpose()?,
+            expires,
+            execution: 0,
+            tool: "".into(),
+            arguments: Value::Map(Arc::default()),
+            binding: "".into(),
+            form: Vec::new(),
+        })
+    }
+
+    /// What somebody is shown of what a step would do.
+    fn shown(&mut self, at: NodeRef, step: &Step) -> Result<Value, Arc<StepError>> {
+        let code = match &step.kind {
+            StepKind::Call(call) => match &call.target {
+                Target::Tool(signature) => return self.arguments(at, call, &signature.clone()),
+                Target::Plan(index, _) => {
+                    let program = self.program(at.0);
+                    let parameters = program.plan.plans.get(*index).map(|plan| plan.parameters.as_slice());
+                    let inputs = self.plan_inputs(at, call, parameters.unwrap_or_default())?;
+                    return Ok(Value::object(inputs.iter().map(|(name, value)| (&**name, value.clone()))));
+                }
+            },
+            StepKind::Each(each) => Some(("list", &each.list)),
+            StepKind::Repeat(repeat) => Some(("first", &repeat.initial)),
+            StepKind::Match { subject, .. } => Some(("value", &**subject)),
+            StepKind::Do(_)
+            | StepKind::Race(_)
+            | StepKind::Ask(_)
+            | StepKind::Infer(_)
+            | StepKind::Input(_)
+            | StepKind::Wait(_)
+            | StepKind::Damaged => None,
+        };
+        let Some((name, code)) = code else { return Ok(self.no_arguments.clone()) };
+        let value = self.evaluate(at.0, code);
+        let value = value.map_err(|error| Arc::new(StepError::expression(&error, &self.own_path(at))))?;
+        Ok(Value::object([(name, value)]))
+    }
+
+    /// Everything that an approval holds for, as one hash.
+    fn binding(&self, program: &Program, path: &str, step: &Step, question: &Question) -> Arc<str> {
+        let run = self.context.run_id.as_bytes();
+        let contract = match &step.kind {
+            StepKind::Call(Call { target: Target::Tool(signature), .. }) => signature.digest(),
+            // The digest of a plan holds those of the plans that it calls.
+            _ => String::new(),
+        };
+        let key = blake3::derive_key("planrun 2026 arguments of an approval", run);
+        let arguments = blake3::keyed_hash(&key, question.arguments.to_json_text().as_bytes());
+        let expires = question.expires.unwrap_or(-1).to_le_bytes();
+        let parts: [&[u8]; 8] = [
+            run,
+            path.as_bytes(),
+            &question.execution.to_le_bytes(),
+            program.plan.digest.as_bytes(),
+            contract.as_bytes(),
+            arguments.as_bytes(),
+            question.by.as_deref().unwrap_or_default().as_bytes(),
+            &expires,
+        ];
+        let mut hash = blake3::Hasher::new();
+        for part in parts {
+            hash.update(&(part.len() as u64).to_le_bytes());
+            hash.update(part);
+        }
+        hash.finalize().to_hex()[..32].into()
+    }
+}
+
+/// What a step says of people.
+fn confirm(step: &Step) -> Option<&Confirm> {
+    step.clauses.as_ref()?.confirm.as_ref()
+}
+
+/// The execution that an approval is for: all polls of a step are one thing to agree to.
+fn execution(step: &Step, leaf: &Leaf) -> u32 {
+    if step.until().is_some() { 0 } else { leaf.execution }
+}
+
+/// The first moment with whole milliseconds that is not before this one: what is written down is exactly what is kept.
+pub(super) fn whole_milliseconds(nanos: i128) -> i128 {
+    let milli = i128::try_from(Duration::from_millis(1).as_nanos()).unwrap_or(1);
+    nanos.div_euclid(milli) * milli + if nanos.rem_euclid(milli) == 0 { 0 } else { milli }
+}

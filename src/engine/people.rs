@@ -1,0 +1,350 @@
+//! What people are asked while a run goes on, and what becomes of their answers.
+
+use std::collections::BTreeMap;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use super::Program;
+use super::clock;
+use super::dispatcher::{Dispatcher, NodeRef, Timer};
+use super::gate::Approval;
+use crate::journal::{
+    Answer, AnswerError, Bound, EventKind, Given, PastQuestion, Question, Questions, StepError, Waiting,
+};
+use crate::protocol::StepState;
+use crate::types::{Denied, ErrorClass};
+use crate::value::Value;
+
+/// Who answers what a plan asks, while the process lives.
+#[derive(Default)]
+pub struct Answering {
+    /// Answers that were given before anything was asked.
+    pub answers: Vec<Given>,
+    /// Somebody who can be asked.
+    pub asker: Option<Arc<dyn Asker>>,
+}
+
+/// Somebody who can be asked while the process lives.
+pub trait Asker: Send + Sync {
+    /// Asks. Without an answer nobody is asked again in this process.
+    fn ask(&self, asking: Asking) -> Pin<Box<dyn Future<Output = Option<Given>> + Send>>;
+}
+
+/// One question to somebody.
+#[derive(Clone, Debug)]
+pub struct Asking {
+    /// The path under which it is answered.
+    pub path: Arc<str>,
+    pub question: Arc<Question>,
+    /// Why the answer before this one was not taken.
+    pub refused: Option<String>,
+}
+
+/// Questions by the paths under which they are answered.
+type OpenQuestions = Vec<(Arc<str>, Arc<Question>)>;
+
+/// What an asker came back with.
+pub(super) struct Heard {
+    asking: Asking,
+    given: Option<Given>,
+}
+
+/// What waits for people, and for moments.
+pub(super) struct People {
+    pub questions: Questions,
+    holds: BTreeMap<NodeRef, Hold>,
+    by_step: BTreeMap<Arc<str>, NodeRef>,
+    pub approvals: BTreeMap<NodeRef, Approval>,
+    /// Questions that nobody has been turned to with.
+    unsought: Vec<NodeRef>,
+    answering: Answering,
+    /// How many questions an asker is busy with.
+    asking: usize,
+    /// How many steps wait for moments.
+    moments: usize,
+    /// How long everything has waited for people.
+    waited: Duration,
+    waits_since: Option<Instant>,
+    sender: mpsc::UnboundedSender<Heard>,
+    inbox: mpsc::UnboundedReceiver<Heard>,
+}
+
+/// A step that waits for somebody, or for a moment.
+struct Hold {
+    /// Tells its timer from those of earlier ones.
+    number: u64,
+    /// `None` where it waits for a moment.
+    question: Option<Arc<Question>>,
+}
+
+impl People {
+    pub(super) fn new(answering: Answering) -> Self {
+        // An asker comes back once for each question.
+        let (sender, inbox) = mpsc::unbounded_channel();
+        Self {
+            questions: Questions::default(),
+            holds: BTreeMap::new(),
+            by_step: BTreeMap::new(),
+            approvals: BTreeMap::new(),
+            unsought: Vec::new(),
+            answering,
+            asking: 0,
+            moments: 0,
+            waited: Duration::ZERO,
+            waits_since: None,
+            sender,
+            inbox,
+        }
+    }
+
+    /// What an asker came back with.
+    pub(super) async fn heard(&mut self) -> Heard {
+        match self.inbox.recv().await {
+            Some(heard) => heard,
+            // The other end is held above, so this is never reached.
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Whether a step waits for somebody or for a moment.
+    pub(super) fn holds(&self, at: NodeRef) -> bool {
+        self.holds.contains_key(&at)
+    }
+
+    pub(super) fn holds_any(&self) -> bool {
+        !self.holds.is_empty()
+    }
+
+    /// Whether some step waits for a moment.
+    pub(super) fn awaits_moments(&self) -> bool {
+        self.moments > 0
+    }
+
+    /// Whether somebody is being asked by this process.
+    pub(super) fn is_asking(&self) -> bool {
+        self.asking > 0
+    }
+
+    /// Whether a timer is that of a step that still waits.
+    pub(super) fn counts(&self, at: NodeRef, number: u64) -> bool {
+        self.holds.get(&at).is_some_and(|hold| hold.number == number)
+    }
+
+    /// From now on everything waits for people, or not any more.
+    pub(super) fn note_wait(&mut self, waits: bool) {
+        if let Some(since) = self.waits_since.take() {
+            self.waited += since.elapsed();
+        }
+        self.waits_since = waits.then(clock::now);
+    }
+
+    /// How long everything has waited for people.
+    pub(super) fn waited(&self) -> Duration {
+        self.waited + self.waits_since.map(|since| since.elapsed()).unwrap_or_default()
+    }
+
+    /// What is still asked, and the paths of answers that nothing asked for.
+    pub(super) fn left(&mut self) -> (OpenQuestions, Vec<Arc<str>>) {
+        let open = self.questions.open().map(|(path, question)| (path.clone(), question.clone())).collect();
+        (open, std::mem::take(&mut self.answering.answers).into_iter().map(|given| given.path).collect())
+    }
+}
+
+impl Dispatcher<'_> {
+    /// A step waits until somebody has answered.
+    pub(super) fn ask(&mut self, program: &Program, at: NodeRef, question: Arc<Question>) {
+        let path = self.path(program, at);
+        self.people.questions.ask(&path, question.clone());
+        self.people.unsought.push(at);
+        let until = question.expires;
+        self.hold(at, path, Some(question), until);
+    }
+
+    /// Asks as an earlier process did; its answer comes at its place.
+    pub(super) fn ask_as_before(&mut self, program: &Program, at: NodeRef, past: PastQuestion) {
+        self.ask(program, at, past.question);
+        let Some(answer) = past.answer.filter(|_| !self.recording.is_replaying()) else { return };
+        // What it waited for had to be done again, so that the place of the answer is past.
+        self.recording.forget_answer(&answer.path);
+        self.apply(&answer);
+    }
+
+    /// A step waits until a moment, in nanoseconds since 1970, or until it has what it waits for.
+    pub(super) fn hold(&mut self, at: NodeRef, path: Arc<str>, question: Option<Arc<Question>>, until: Option<i128>) {
+        self.frames[at.0].node(at.1).state = StepState::Waiting;
+        let number = self.number();
+        if let Some(until) = until {
+            let left = u64::try_from(until - self.context.host.now()).unwrap_or(0);
+            let wake = clock::after(Duration::from_nanos(left));
+            self.timers.push(std::cmp::Reverse((wake, number, Timer::Hold(at, number))));
+        }
+        self.people.moments += usize::from(question.is_none());
+        self.people.by_step.insert(path, at);
+        self.people.holds.insert(at, Hold { number, question });
+    }
+
+    /// Takes a step out of those that wait.
+    fn unhold(&mut self, at: NodeRef) -> Option<(Arc<str>, Hold)> {
+        let hold = self.people.holds.remove(&at)?;
+        self.people.moments -= usize::from(hold.question.is_none());
+        let path = self.own_path(at);
+        self.people.by_step.remove(&path);
+        Some((path, hold))
+    }
+
+    /// A step waits no longer: what it asked is withdrawn.
+    pub(super) fn release_hold(&mut self, at: NodeRef) {
+        if !self.people.approvals.is_empty() {
+            self.people.approvals.remove(&at);
+        }
+        if let Some((path, _)) = self.unhold(at) {
+            self.compounds.remove(&at);
+            self.people.questions.close(&path, false);
+        }
+    }
+
+    /// Turns to whoever may answer what has been asked since the last time.
+    pub(super) fn turn_to_people(&mut self) {
+        if self.is_let_go() {
+            return;
+        }
+        for at in std::mem::take(&mut self.people.unsought) {
+            let Some(question) = self.people.holds.get(&at).and_then(|hold| hold.question.clone()) else { continue };
+            let path = question.path(&self.own_path(at));
+            self.seek_answer(at, Asking { path, question, refused: None });
+        }
+    }
+
+    fn seek_answer(&mut self, at: NodeRef, asking: Asking) {
+        let given = self.people.answering.answers.iter().position(|given| given.path == asking.path);
+        if let Some(given) = given {
+            let given = self.people.answering.answers.remove(given);
+            match self.answer(&given) {
+                Ok(()) => return,
+                Err(error) => self.context.observer.refused(&error),
+            }
+        }
+        if let Some(asker) = self.people.answering.asker.clone() {
+            self.people.asking += 1;
+            let sender = self.people.sender.clone();
+            tokio::spawn(async move {
+                let given = asker.ask(asking.clone()).await;
+                // The dispatcher is gone only when the run is over.
+                let _ = sender.send(Heard { asking, given });
+            });
+            return;
+        }
+        if !self.recording.is_durable() {
+            let message = format!(
+                "this waits for somebody, and a run without a journal ends with its process; run it with a journal, \
+                 or give the answer with `--answer {}=JSON`",
+                asking.path
+            );
+            self.unanswered(at, ErrorClass::Internal, message);
+        }
+    }
+
+    /// An asker came back.
+    pub(super) fn hear(&mut self, heard: Heard) {
+        self.people.asking -= 1;
+        let Heard { asking, given } = heard;
+        let refused = given.map(|given| self.answer(&given));
+        let refused = match refused {
+            Some(Ok(())) => return,
+            Some(Err(error)) => Some(error.to_string()),
+            None => {
+                self.people.answering.asker = None;
+                None
+            }
+        };
+        let step = self.people.questions.step(&asking.path);
+        if let Some(at) = step.and_then(|step| self.people.by_step.get(step)).copied() {
+            self.seek_answer(at, Asking { refused, ..asking });
+        }
+    }
+
+    /// What somebody said, where it is an answer; false where it is something else.
+    pub(super) fn read_answer(&mut self, text: &str) -> bool {
+        let Some(given) = Given::read(text) else { return false };
+        let taken = match given {
+            Ok(given) => self.answer(&given),
+            Err(fault) => Err(AnswerError::Unreadable(fault)),
+        };
+        if let Err(error) = taken {
+            self.context.observer.refused(&error);
+        }
+        true
+    }
+
+    /// Takes an answer, if it fits what is asked.
+    fn answer(&mut self, given: &Given) -> Result<(), AnswerError> {
+        let answer = self.people.questions.accept(given, self.context.host.now())?;
+        self.take_answer(&answer);
+        Ok(())
+    }
+
+    /// An answer that fits.
+    pub(super) fn take_answer(&mut self, answer: &Answer) {
+        let (by, note) = (answer.by.as_deref(), answer.note.as_deref());
+        self.emit(EventKind::AnswerGiven { path: &answer.path, value: &answer.value, by, note });
+        self.apply(answer);
+    }
+
+    fn apply(&mut self, answer: &Answer) {
+        let step = self.people.questions.step(&answer.path).cloned();
+        let Some(at) = step.and_then(|step| self.people.by_step.get(&step).copied()) else { return };
+        let Some((_, hold)) = self.unhold(at) else { return };
+        self.people.questions.answered(&answer.path);
+        let Some(question) = hold.question else { return };
+        if question.kind == Waiting::Input {
+            self.complete(at, answer.value.clone());
+        } else if answer.value == Value::Bool(true) {
+            self.approve(at, &question);
+        } else {
+            self.unanswered(at, ErrorClass::Denied(Denied::Human), refusal(answer));
+        }
+    }
+
+    /// What a step waits for has not come in time, or is the time itself.
+    pub(super) fn hold_is_over(&mut self, at: NodeRef, number: u64) {
+        if !self.people.counts(at, number) {
+            return;
+        }
+        let Some((path, hold)) = self.unhold(at) else { return };
+        if hold.question.is_none() {
+            self.emit(EventKind::TimerFired { path: &path, timer: Bound::Wait });
+            return self.complete(at, Value::Null);
+        }
+        self.emit(EventKind::TimerFired { path: &path, timer: Bound::Expires });
+        self.people.questions.close(&path, true);
+        self.unanswered(at, ErrorClass::Denied(Denied::Expired), "nobody answered in time".to_owned());
+    }
+
+    /// As in an earlier process of the run.
+    pub(super) fn hold_ended_before(&mut self, path: &str) {
+        let found = self.people.by_step.get(path).copied();
+        if let Some((at, number)) = found.and_then(|at| Some((at, self.people.holds.get(&at)?.number))) {
+            self.hold_is_over(at, number);
+        }
+    }
+
+    fn unanswered(&mut self, at: NodeRef, class: ErrorClass, message: String) {
+        self.release_hold(at);
+        let path = self.own_path(at);
+        self.compounds.remove(&at);
+        self.step_failed(at, Arc::new(StepError::new(class, message, &path)));
+    }
+}
+
+/// Who said no, and why.
+fn refusal(answer: &Answer) -> String {
+    let who = answer.by.as_deref().map_or("somebody".to_owned(), |by| format!("`{by}`"));
+    match &answer.note {
+        Some(note) => format!("{who} said no: {note}"),
+        None => format!("{who} said no"),
+    }
+}

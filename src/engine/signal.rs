@@ -1,0 +1,252 @@
+//! What comes from outside while a run goes on, signals and moves of `external` tasks, and the steps that wait for it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use serde_json::Value as Json;
+
+use super::Program;
+use super::dispatcher::{Dispatcher, NodeRef};
+use super::event::Subject;
+use super::settle::End;
+use super::task::fit;
+use crate::journal::{EventKind, StepError};
+use crate::protocol::StepState;
+use crate::sema::{Event, EventKind as Condition, NodeKind, Status, StepKind, Task, TaskId, Wait};
+use crate::types::{ErrorClass, Type, Validation, decode};
+use crate::value::{Key, Value};
+
+impl Dispatcher<'_> {
+    /// Takes the oldest message that speaks of a signal or a task; false where there is none. Others are left to whom
+    /// they concern.
+    pub(super) fn take_message(&mut self) -> bool {
+        if !self.reactions.mail || self.is_let_go() {
+            return false;
+        }
+        for message in self.recording.messages() {
+            let Ok(Json::Object(said)) = serde_json::from_str(&message.text) else { continue };
+            let text = |key: &str| said.get(key).and_then(Json::as_str);
+            if let Some(name) = text("signal") {
+                self.receive_signal(name, said.get("payload").unwrap_or(&Json::Null), Some(message.id));
+            } else if let (Some(name), Some(status)) = (text("task"), text("status")) {
+                self.receive_move(name, status, said.get("context").unwrap_or(&Json::Null), Some(message.id));
+            } else if said.contains_key("cancel") {
+                self.stop();
+                self.recording.taken(Some(message.id));
+            } else if self.read_answer(&message.text) {
+                self.recording.taken(Some(message.id));
+            } else {
+                continue;
+            }
+            return true;
+        }
+        self.reactions.mail = false;
+        false
+    }
+
+    /// A signal has come. It is an event, and kept until a `wait for` takes it.
+    pub(super) fn receive_signal(&mut self, name: &str, payload: &Json, message: Option<u64>) {
+        let misfit = payload_types(&self.scopes[0].program, name).into_iter().find_map(|ty| decode(payload, &ty).err());
+        let refused = misfit.map(|mismatch| format!("the payload does not have the declared type: {mismatch}"));
+        let value = Value::from_json(payload);
+        self.emit(EventKind::SignalReceived { signal: name, payload: &value, refused: refused.as_deref() });
+        self.recording.taken(message);
+        if refused.is_some() {
+            return;
+        }
+        let name: Arc<str> = name.into();
+        self.reactions.latest = Some(value.clone());
+        self.reactions.signals.entry(name.clone()).or_default().push_back(value);
+        self.commit(&[Subject::Signal(name)]);
+    }
+
+    /// Somebody outside moves a task.
+    pub(super) fn receive_move(&mut self, name: &str, status: &str, context: &Json, message: Option<u64>) {
+        let program = self.scopes[0].program.clone();
+        let found = self.reactions.tasks.keys().copied().find(|at| {
+            let own = self.frames[at.0].scope == 0;
+            own && *self.task_path(*at) == *name
+        });
+        let moved = match found {
+            Some(at) => external_move(program.plan.task(at.1), status, context).map(|moved| (at, moved)),
+            None => Err(format!("there is no task `{name}`")),
+        };
+        let (raw, refused) = (Value::from_json(context), moved.as_ref().err().cloned());
+        self.emit(EventKind::TaskMoved { path: name, status, context: &raw, refused: refused.as_deref() });
+        self.recording.taken(message);
+        if let Ok((at, (status, given))) = moved {
+            self.change(at, status, &given, "signal".into());
+            self.commit(&[Subject::Task(at)]);
+        }
+    }
+
+    /// `wait for`: goes on at once where what it waits for is true already.
+    pub(super) fn start_wait(&mut self, program: &Arc<Program>, at: NodeRef, on: &Event) {
+        self.frames[at.0].node(at.1).state = StepState::Waiting;
+        self.reactions.waits.insert(at);
+        self.wake_if_met(program, at, on, &[]);
+    }
+
+    /// Lets a waiting step go on, if its condition holds. Signals that came earlier count, until somebody takes them.
+    pub(super) fn wake_if_met(&mut self, program: &Arc<Program>, at: NodeRef, on: &Event, subjects: &[Subject]) {
+        let mut seen: Vec<Subject> = subjects.to_vec();
+        seen.retain(|subject| !matches!(subject, Subject::Signal(_)));
+        on.leaves(&mut |leaf| {
+            if let Condition::Signal(name) = &leaf.kind
+                && self.reactions.signals.get(name).is_some_and(|queue| !queue.is_empty())
+            {
+                seen.push(Subject::Signal(name.clone()));
+            }
+        });
+        if !self.holds(at.0, on, &seen) {
+            return;
+        }
+        let source = self.source(at.0, on, &seen);
+        let brought = match source.map(|leaf| (&leaf.kind, leaf)) {
+            Some((Condition::Signal(name), _)) => {
+                self.reactions.signals.get_mut(name).and_then(std::collections::VecDeque::pop_front)
+            }
+            Some((_, leaf)) => Some(self.brought(at.0, leaf)),
+            None => None,
+        };
+        let brought = brought.unwrap_or(Value::Null);
+        let outcome = match payload_type(self.node(program, at)) {
+            Some(ty) => decode(&brought.to_json(), ty).map_err(|mismatch| {
+                let message = format!("what the event brings does not have the declared type: {mismatch}");
+                let class = ErrorClass::Validation(Validation::Expression);
+                Arc::new(StepError::new(class, message, &self.path(program, at)))
+            }),
+            None => Ok(brought),
+        };
+        self.reactions.waits.remove(&at);
+        self.reactions.due.push_back((at, outcome));
+    }
+
+    /// The next step whose event has come goes on; false where there is none.
+    pub(super) fn wake_due(&mut self) -> bool {
+        let Some((at, outcome)) = self.reactions.due.pop_front() else { return false };
+        if self.state_of(at) == StepState::Waiting {
+            self.compounds.remove(&at);
+            match outcome {
+                Ok(value) => self.settle(at, End::Completed(value)),
+                Err(error) => self.step_failed(at, error),
+            }
+        }
+        true
+    }
+}
+
+/// A value by the type that somebody declared for it; as it is where it does not fit, which readers find out.
+pub(super) fn typed(value: &Value, ty: &Type) -> Value {
+    decode(&value.to_json(), ty).unwrap_or_else(|_| value.clone())
+}
+
+fn payload_type(node: &crate::sema::Node) -> Option<&Type> {
+    let StepKind::Wait(wait) = &node.step()?.kind else { return None };
+    if let Wait::Event { payload, .. } = &**wait { payload.as_ref() } else { None }
+}
+
+/// Why a plan does not take a signal, where it does not: nothing waits for it, or the payload does not fit.
+///
+/// # Errors
+/// A sentence that says so.
+pub fn accepts_signal(program: &Program, name: &str, payload: &Json) -> Result<(), String> {
+    let mut known = BTreeSet::new();
+    signals(program, &mut known);
+    if !known.contains(name) {
+        let known = known.iter().map(|known| format!("`{known}`")).collect::<Vec<_>>().join(", ");
+        let known = if known.is_empty() { "no signal at all".to_owned() } else { known };
+        return Err(format!("nothing in the plan waits for the signal `{name}`; it waits for {known}"));
+    }
+    let misfit = payload_types(program, name).into_iter().find_map(|ty| decode(payload, &ty).err());
+    misfit
+        .map_or(Ok(()), |mismatch| Err(format!("the payload of `{name}` does not have the declared type: {mismatch}")))
+}
+
+/// Why nobody outside may move a task so, where that is so.
+///
+/// # Errors
+/// A sentence that says so.
+pub fn accepts_move(task: &Task, status: &str, context: &Json) -> Result<(), String> {
+    external_move(task, status, context).map(drop)
+}
+
+fn signals(program: &Program, known: &mut BTreeSet<Arc<str>>) {
+    for on in program.plan.blocks.iter().flat_map(|block| &block.nodes).filter_map(|node| node.event()) {
+        on.leaves(&mut |leaf| {
+            if let Condition::Signal(name) = &leaf.kind {
+                known.insert(name.clone());
+            }
+        });
+    }
+    program.plans.iter().for_each(|called| signals(called, known));
+}
+
+/// The types that a plan, and those that it calls, declare for a signal.
+fn payload_types(program: &Program, name: &str) -> Vec<Type> {
+    let mut types = Vec::new();
+    for node in program.plan.blocks.iter().flat_map(|block| &block.nodes) {
+        let mut named = false;
+        let Some(on) = node.event() else { continue };
+        on.leaves(&mut |leaf| named |= matches!(&leaf.kind, Condition::Signal(own) if **own == *name));
+        let ty = match &node.kind {
+            NodeKind::Listener(listener) => listener.brings.as_ref(),
+            _ => payload_type(node),
+        };
+        types.extend(ty.filter(|_| named).cloned());
+    }
+    types.extend(program.plans.iter().flat_map(|called| payload_types(called, name)));
+    types
+}
+
+/// What a move from outside comes to, or why it is refused.
+fn external_move(task: &Task, status: &str, context: &Json) -> Result<(Status, Value), String> {
+    if !task.external {
+        return Err(format!("`{}` is not declared `external`, so only the plan moves it", task.name));
+    }
+    let found = task.status(status).ok_or_else(|| {
+        let known = task.statuses.iter().map(|known| &**known).collect::<Vec<_>>().join(", ");
+        format!("`{}` has no status `{status}`; it has {known}", task.name)
+    })?;
+    let fields = match context {
+        Json::Null => return Ok((found, Value::Null)),
+        Json::Object(fields) => fields,
+        _ => return Err(format!("the context of `{}` is an object", task.name)),
+    };
+    let mut given: IndexMap<Key, Value> = IndexMap::new();
+    for (name, json) in fields {
+        let value = match field_type(task, name) {
+            Some(ty) if !json.is_null() => decode(json, ty)
+                .map_err(|mismatch| format!("`{name}` in the context of `{}` does not fit: {mismatch}", task.name))?,
+            Some(_) | None => Value::from_json(json),
+        };
+        given.insert(Key::String(name.as_str().into()), value);
+    }
+    let given = Value::Map(Arc::new(given));
+    fit(task, &given)?;
+    Ok((found, given))
+}
+
+fn field_type<'t>(task: &'t Task, name: &str) -> Option<&'t Type> {
+    let Type::Object(object) = &task.context else { return None };
+    object.fields.iter().find(|field| &*field.name == name).map(|field| &field.ty)
+}
+
+/// Whether somebody outside can make something of a condition happen.
+pub(super) fn comes_from_outside(on: &Event, task: impl Fn(TaskId) -> bool) -> bool {
+    let mut outside = false;
+    on.leaves(&mut |leaf| {
+        outside |= match &leaf.kind {
+            Condition::Signal(_) => true,
+            Condition::Task { task: id, .. } => task(*id),
+            Condition::Step { .. }
+            | Condition::Plan(_)
+            | Condition::Not(_)
+            | Condition::All(_)
+            | Condition::Any(_)
+            | Condition::Damaged => false,
+        };
+    });
+    outside
+}

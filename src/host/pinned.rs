@@ -1,0 +1,141 @@
+//! A host whose files are those that were read once: what a run is bound to, whatever becomes of the files since.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::{FileKind, Host, Stamp};
+
+/// What was read, by path.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pins {
+    pub files: BTreeMap<PathBuf, String>,
+    pub folders: BTreeMap<PathBuf, Vec<PathBuf>>,
+    pub kinds: BTreeMap<PathBuf, FileKind>,
+}
+
+/// Reads through to another host and notes what it read, or reads only what was noted.
+pub struct PinnedHost {
+    inner: Arc<dyn Host>,
+    pins: Mutex<Pins>,
+    /// Only what was noted is there.
+    closed: bool,
+}
+
+impl PinnedHost {
+    /// A host that notes what is read.
+    #[must_use]
+    pub fn noting(inner: Arc<dyn Host>) -> Self {
+        Self { inner, pins: Mutex::default(), closed: false }
+    }
+
+    /// A host on which only this can be read.
+    #[must_use]
+    pub fn of(inner: Arc<dyn Host>, pins: Pins) -> Self {
+        Self { inner, pins: Mutex::new(pins), closed: true }
+    }
+
+    /// What was read.
+    #[must_use]
+    pub fn pins(&self) -> Pins {
+        self.pins.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn pinned<T: Clone>(
+        &self,
+        path: &Path,
+        part: impl Fn(&mut Pins) -> &mut BTreeMap<PathBuf, T>,
+        read: impl FnOnce() -> io::Result<T>,
+    ) -> io::Result<T> {
+        let mut pins = self.pins.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.closed {
+            return part(&mut pins).get(path).cloned().ok_or_else(|| io::ErrorKind::NotFound.into());
+        }
+        let found = read()?;
+        part(&mut pins).insert(path.to_owned(), found.clone());
+        Ok(found)
+    }
+}
+
+impl Host for PinnedHost {
+    fn now(&self) -> i128 {
+        self.inner.now()
+    }
+
+    fn monotonic(&self) -> Duration {
+        self.inner.monotonic()
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        self.inner.variable(name)
+    }
+
+    fn random(&self) -> u64 {
+        self.inner.random()
+    }
+
+    fn read_file(&self, path: &Path) -> io::Result<String> {
+        self.pinned(path, |pins| &mut pins.files, || self.inner.read_file(path))
+    }
+
+    fn read_bounded(&self, path: &Path, most: u64) -> io::Result<String> {
+        self.pinned(path, |pins| &mut pins.files, || self.inner.read_bounded(path, most))
+    }
+
+    fn kind(&self, path: &Path) -> io::Result<FileKind> {
+        self.pinned(path, |pins| &mut pins.kinds, || self.inner.kind(path))
+    }
+
+    fn canonical(&self, path: &Path) -> io::Result<PathBuf> {
+        self.inner.canonical(path)
+    }
+
+    fn write_file(&self, path: &Path, content: &[u8]) -> io::Result<()> {
+        self.inner.write_file(path, content)
+    }
+
+    fn append_file(&self, path: &Path, content: &[u8]) -> io::Result<()> {
+        self.inner.append_file(path, content)
+    }
+
+    fn stamp(&self, path: &Path) -> io::Result<Stamp> {
+        self.inner.stamp(path)
+    }
+
+    fn make_folder(&self, path: &Path) -> io::Result<()> {
+        self.inner.make_folder(path)
+    }
+
+    fn program(&self) -> io::Result<PathBuf> {
+        self.inner.program()
+    }
+
+    fn list_folder(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
+        self.pinned(path, |pins| &mut pins.folders, || self.inner.list_folder(path))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::MemoryHost;
+
+    #[test]
+    fn what_was_read_stays_as_it_was() {
+        let inner = Arc::new(MemoryHost::new(1));
+        inner.write_file(Path::new("/a/x.plan"), b"old").unwrap();
+        let noting = PinnedHost::noting(inner.clone());
+        assert_eq!(noting.read_file(Path::new("/a/x.plan")).unwrap(), "old");
+        inner.write_file(Path::new("/a/x.plan"), b"new").unwrap();
+        inner.write_file(Path::new("/a/y.plan"), b"never read").unwrap();
+        let text = serde_json::to_string(&noting.pins()).unwrap();
+        let pinned = PinnedHost::of(inner, serde_json::from_str(&text).unwrap());
+        assert_eq!(pinned.read_file(Path::new("/a/x.plan")).unwrap(), "old");
+        let absent = pinned.read_file(Path::new("/a/y.plan")).unwrap_err();
+        assert_eq!(absent.kind(), io::ErrorKind::NotFound);
+    }
+}

@@ -1,0 +1,296 @@
+//! What people are asked while a run waits, and which answers are taken.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+use super::event::Waiting;
+use crate::diag::closest;
+use crate::types::{decode, from_schema};
+use crate::value::{Key, Map, Value, timestamp_text};
+
+/// A question as it is told and written down.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// [`Waiting::Confirm`] or [`Waiting::Input`].
+    pub kind: Waiting,
+    pub text: Arc<str>,
+    /// The role that answers.
+    pub by: Option<Arc<str>>,
+    /// Until when, in nanoseconds since 1970.
+    pub expires: Option<i128>,
+    /// Of the call that a gate stands before.
+    pub execution: u32,
+    /// What a gate stands before; empty for steps that hold others, and for forms.
+    pub tool: Arc<str>,
+    /// What a gate lets through; the fields of a form that have a value already.
+    pub arguments: Value,
+    /// A hash of everything that an approval holds for; empty for forms.
+    pub binding: Arc<str>,
+    /// The fields that are asked for.
+    pub form: Vec<FormField>,
+}
+
+/// One field of a form.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FormField {
+    pub name: Arc<str>,
+    /// As plans write it.
+    #[serde(rename = "type")]
+    pub ty: String,
+    /// The same for programs.
+    pub schema: Json,
+    /// The only values that are taken, where there is a list.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub options: Option<Vec<Json>>,
+}
+
+/// An answer as somebody gives it: `{"answer": PATH, "value": …, "by": …, "note": …}`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Given {
+    /// `STEP.confirm` for a gate, `STEP` for a form.
+    #[serde(rename = "answer")]
+    pub path: Arc<str>,
+    pub value: Json,
+    /// The role that answers: `desk`, or `desk:ann`.
+    #[serde(default)]
+    pub by: Option<Arc<str>>,
+    #[serde(default)]
+    pub note: Option<Arc<str>>,
+}
+
+/// An answer that fits its question.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    pub path: Arc<str>,
+    /// A bool for a gate, all fields for a form.
+    pub value: Value,
+    pub by: Option<Arc<str>>,
+    pub note: Option<Arc<str>>,
+}
+
+/// Why an answer is not taken. Nothing has changed then.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AnswerError {
+    #[error("nothing is asked at `{path}`; {hint}")]
+    Unknown { path: Arc<str>, hint: String },
+    #[error("`{0}` has been answered already, and an answer stands")]
+    Twice(Arc<str>),
+    #[error("`{path}` was open until {until}; the answer comes too late")]
+    Late { path: Arc<str>, until: String },
+    #[error("`{0}` is not asked any more: its step has ended")]
+    Withdrawn(Arc<str>),
+    #[error(
+        "`{path}` is for the role `{role}`, and {who}; answer with `\"by\": \"{role}\"` or `\"by\": \"{role}:NAME\"`"
+    )]
+    Role { path: Arc<str>, role: Arc<str>, who: String },
+    #[error("{0}")]
+    Unreadable(String),
+    #[error("the answer to `{path}` does not fit: {fault}")]
+    Misfit { path: Arc<str>, fault: String },
+}
+
+/// Where the questions of a run stand, by the paths under which they are answered.
+#[derive(Debug, Default)]
+pub struct Questions {
+    standing: BTreeMap<Arc<str>, Standing>,
+}
+
+#[derive(Debug)]
+enum Standing {
+    Open { step: Arc<str>, question: Arc<Question> },
+    Answered,
+    Expired(Option<i128>),
+    Withdrawn,
+}
+
+impl Questions {
+    /// A step asks.
+    pub fn ask(&mut self, step: &Arc<str>, question: Arc<Question>) {
+        self.standing.insert(question.path(step), Standing::Open { step: step.clone(), question });
+    }
+
+    /// The questions that wait for an answer, by the paths under which they are answered.
+    pub fn open(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<Question>)> {
+        self.standing.iter().filter_map(|(path, standing)| match standing {
+            Standing::Open { question, .. } => Some((path, question)),
+            Standing::Answered | Standing::Expired(_) | Standing::Withdrawn => None,
+        })
+    }
+
+    /// The step behind an open question.
+    #[must_use]
+    pub fn step(&self, path: &str) -> Option<&Arc<str>> {
+        match self.standing.get(path)? {
+            Standing::Open { step, .. } => Some(step),
+            Standing::Answered | Standing::Expired(_) | Standing::Withdrawn => None,
+        }
+    }
+
+    /// An answer was taken.
+    pub fn answered(&mut self, path: &Arc<str>) {
+        self.standing.insert(path.clone(), Standing::Answered);
+    }
+
+    /// The step waits no longer: nobody answered in time, or it ended because of something else.
+    pub fn close(&mut self, step: &str, expired: bool) {
+        let gate = format!("{step}.{GATE}");
+        for path in [step, &gate] {
+            let Some(standing) = self.standing.get_mut(path) else { continue };
+            let until = match standing {
+                Standing::Open { step: own, question } if **own == *step => question.expires,
+                Standing::Open { .. } | Standing::Answered | Standing::Expired(_) | Standing::Withdrawn => continue,
+            };
+            *standing = if expired { Standing::Expired(until) } else { Standing::Withdrawn };
+        }
+    }
+
+    /// Holds an answer against its question. `now` is in nanoseconds since 1970.
+    ///
+    /// # Errors
+    /// When the answer cannot be taken.
+    pub fn accept(&self, given: &Given, now: i128) -> Result<Answer, AnswerError> {
+        let path = &given.path;
+        let late = |expires: Option<i128>| AnswerError::Late {
+            path: path.clone(),
+            until: expires.map(timestamp_text).unwrap_or_default(),
+        };
+        match self.standing.get(path) {
+            Some(Standing::Open { question, .. }) if question.expires.is_some_and(|expires| expires <= now) => {
+                Err(late(question.expires))
+            }
+            Some(Standing::Open { question, .. }) => question.accept(given),
+            Some(Standing::Answered) => Err(AnswerError::Twice(path.clone())),
+            Some(Standing::Expired(expires)) => Err(late(*expires)),
+            Some(Standing::Withdrawn) => Err(AnswerError::Withdrawn(path.clone())),
+            None => Err(AnswerError::Unknown { path: path.clone(), hint: self.hint(path) }),
+        }
+    }
+
+    fn hint(&self, path: &str) -> String {
+        let open: Vec<&str> = self.open().map(|(path, _)| &**path).collect();
+        match closest(path, open.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None if open.is_empty() => "nothing waits for an answer".to_owned(),
+            None => format!("open are {}", open.join(", ")),
+        }
+    }
+}
+
+/// What stands behind the path of a step where its gate is answered.
+const GATE: &str = "confirm";
+
+impl Question {
+    /// The path under which it is answered.
+    #[must_use]
+    pub fn path(&self, step: &Arc<str>) -> Arc<str> {
+        if self.kind == Waiting::Confirm { format!("{step}.{GATE}").into() } else { step.clone() }
+    }
+
+    fn accept(&self, given: &Given) -> Result<Answer, AnswerError> {
+        let misfit = |fault: String| AnswerError::Misfit { path: given.path.clone(), fault };
+        let mut answer =
+            Answer { path: given.path.clone(), value: Value::Null, by: given.by.clone(), note: given.note.clone() };
+        if self.kind == Waiting::Confirm {
+            let decision = Decision::read(&given.value).map_err(misfit)?;
+            answer.value = Value::Bool(decision.approve);
+            answer.by = decision.by.or(answer.by);
+            answer.note = decision.note.or(answer.note);
+        } else {
+            answer.value = self.fill_in(&given.value).map_err(misfit)?;
+        }
+        self.check_role(&answer)?;
+        Ok(answer)
+    }
+
+    fn check_role(&self, answer: &Answer) -> Result<(), AnswerError> {
+        let Some(role) = &self.by else { return Ok(()) };
+        let named = answer.by.as_deref().map(|by| by.split_once(':').map_or(by, |(role, _)| role));
+        if named == Some(&**role) {
+            return Ok(());
+        }
+        let who = answer
+            .by
+            .as_ref()
+            .map_or("the answer does not say who gives it".to_owned(), |by| format!("`{by}` answers"));
+        Err(AnswerError::Role { path: answer.path.clone(), role: role.clone(), who })
+    }
+
+    /// The value of a form: what is given, and what needed no answer.
+    fn fill_in(&self, json: &Json) -> Result<Value, String> {
+        let names =
+            || self.form.iter().map(|field| format!("{}: {}", field.name, field.ty)).collect::<Vec<_>>().join(", ");
+        let Json::Object(fields) = json else { return Err(format!("it is an object with the fields {}", names())) };
+        if let Some(extra) = fields.keys().find(|name| !self.form.iter().any(|field| *field.name == **name)) {
+            return Err(format!("`{extra}` is not asked for; the fields are {}", names()));
+        }
+        let mut map = self.arguments.as_map().cloned().unwrap_or_else(Map::new);
+        for field in &self.form {
+            let value = field.read(fields.get(&*field.name))?;
+            map.insert(Key::String(field.name.clone()), value);
+        }
+        Ok(Value::Map(Arc::new(map)))
+    }
+}
+
+impl FormField {
+    fn read(&self, json: Option<&Json>) -> Result<Value, String> {
+        let ty = from_schema(&self.schema);
+        let Some(json) = json else {
+            return if ty.admits_null() {
+                Ok(Value::Null)
+            } else {
+                Err(format!("the field `{}` is missing; it is of type {}", self.name, self.ty))
+            };
+        };
+        let value = decode(json, &ty).map_err(|mismatch| format!("the field `{}`: {mismatch}", self.name))?;
+        if let Some(options) = &self.options {
+            let fits = options.iter().any(|option| decode(option, &ty).is_ok_and(|option| option == value));
+            if !fits {
+                let options: Vec<String> = options.iter().map(Json::to_string).collect();
+                return Err(format!("the field `{}` is one of {}, and this is {json}", self.name, options.join(", ")));
+            }
+        }
+        Ok(value)
+    }
+}
+
+/// `{"approve": true, "by": "…", "note": "…"}`
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Decision {
+    approve: bool,
+    #[serde(default)]
+    by: Option<Arc<str>>,
+    #[serde(default)]
+    note: Option<Arc<str>>,
+}
+
+impl Decision {
+    fn read(json: &Json) -> Result<Self, String> {
+        match json {
+            Json::Bool(approve) => Ok(Self { approve: *approve, by: None, note: None }),
+            _ => Self::deserialize(json).map_err(|_| {
+                format!("a gate takes true, false or {{\"approve\": true, \"by\": \"…\", \"note\": \"…\"}}, and this is {json}")
+            }),
+        }
+    }
+}
+
+impl Given {
+    /// Reads what was said to a run; `None` where it is no answer.
+    ///
+    /// # Errors
+    /// When it is an answer with a mistake, in one sentence.
+    #[must_use]
+    pub fn read(text: &str) -> Option<Result<Self, String>> {
+        let json: Json = serde_json::from_str(text).ok()?;
+        json.get("answer")?;
+        Some(Self::deserialize(&json).map_err(|error| {
+            format!("an answer is {{\"answer\": PATH, \"value\": …, \"by\": …, \"note\": …}}: {error}")
+        }))
+    }
+}

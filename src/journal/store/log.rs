@@ -1,0 +1,78 @@
+//! A driver as the log of its run.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use tokio::sync::watch;
+
+use super::digest::Digest;
+use super::driver::Driver;
+use super::queue;
+use crate::journal::log::{Log, Message, Summary};
+
+impl Log for Driver {
+    fn append(&mut self, number: u64, line: &[u8]) {
+        Self::append(self, number, line);
+    }
+
+    fn keep(&mut self, _digest: &str, content: &[u8]) {
+        Self::keep(self, Digest::of(content), content);
+    }
+
+    fn summarize(&mut self, summary: &Summary) {
+        let state = summary.state;
+        Self::summary(
+            self,
+            queue::Summary {
+                state: state.name().to_owned(),
+                ended: state.is_ended(),
+                error: summary.error.clone(),
+                note: summary.note.clone(),
+                wake_at: summary.wake,
+                updated_at: self.now(),
+                steps_done: summary.steps_done,
+                steps_all: Some(summary.steps_all),
+            },
+        );
+    }
+
+    fn flush(&mut self) {
+        // What cannot be written is told by `broken`.
+        let _ = Self::flush(self);
+    }
+
+    fn durable(&self) -> u64 {
+        self.watched().0.borrow().through
+    }
+
+    fn broken(&self) -> Option<String> {
+        self.failure().map(|failure| failure.to_string())
+    }
+
+    fn changed(&mut self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        let (durable, heard) = self.watched_mut();
+        Box::pin(async move {
+            tokio::select! {
+                () = change(durable) => {}
+                () = change(heard) => {}
+            }
+        })
+    }
+
+    fn messages(&mut self) -> Vec<Message> {
+        // A file that cannot be read is told by the next write.
+        let messages = self.inbox().unwrap_or_default();
+        messages.into_iter().map(|message| Message { id: message.id, text: message.text }).collect()
+    }
+
+    fn taken(&mut self, id: u64) {
+        Self::taken(self, id);
+    }
+}
+
+/// Returns at the next change; never where there will be none.
+async fn change<T>(watched: &mut watch::Receiver<T>) {
+    if watched.changed().await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}

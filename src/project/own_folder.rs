@@ -1,0 +1,28 @@
+//! The folder `.planrun` of a project: what planrun itself keeps there, which git ignores.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::host::Host;
+
+const NAME: &str = ".planrun";
+
+/// Where planrun keeps what is its own, below the folder of a project.
+#[must_use]
+pub fn own_folder(project: &Path) -> PathBuf {
+    project.join(NAME)
+}
+
+/// Makes the folder, where it is not there yet, and has git ignore it.
+///
+/// # Errors
+/// What the file system says.
+pub fn make_own_folder(host: &dyn Host, project: &Path) -> io::Result<()> {
+    let folder = own_folder(project);
+    let ignore = folder.join(".gitignore");
+    host.make_folder(&folder)?;
+    if host.stamp(&ignore).is_err() {
+        host.write_file(&ignore, b"*\n")?;
+    }
+    Ok(())
+}
