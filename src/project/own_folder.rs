@@ -4,13 +4,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::host::Host;
-
-const NAME: &str = ".planrun";
+use crate::tools::OWN_FOLDER;
 
 /// Where planrun keeps what is its own, below the folder of a project.
 #[must_use]
 pub fn own_folder(project: &Path) -> PathBuf {
-    project.join(NAME)
+    project.join(OWN_FOLDER)
 }
 
 /// Makes the folder, where it is not there yet, and has git ignore it.

@@ -13,5 +13,5 @@ mod transport;
 pub use catalog::{BUILT_IN, Catalog, Namespace, Tool};
 pub use effect::{Given, effect_of};
 pub use files::reached_file;
-pub use permissions::{Grant, PermissionError, Permissions};
+pub use permissions::{Grant, OWN_FOLDER, PermissionError, Permissions};
 pub use transport::{Answer, CallError, Outcome, Reply, Request, Transport};

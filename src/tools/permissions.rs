@@ -11,6 +11,9 @@ use crate::host::Host;
 use crate::protocol::Sent;
 use crate::types::{Denied, ErrorClass};
 
+/// The folder of a project in which planrun keeps what is its own.
+pub const OWN_FOLDER: &str = ".planrun";
+
 /// What an `allow` lists, as written.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -123,6 +126,7 @@ impl Permissions {
     /// # Errors
     /// A denial that names what to allow, as the plan has `written` it: a plan names no machine.
     pub fn read(&self, path: &Path, written: &str) -> Result<(), CallError> {
+        outside_own_folder(path, written)?;
         let allowed = self.all(|grant| matches_path(&grant.read, path));
         if allowed { Ok(()) } else { Err(denied("read", written, &format!("reading {written} is not allowed"))) }
     }
@@ -132,6 +136,7 @@ impl Permissions {
     /// # Errors
     /// A denial that names what to allow, as the plan has `written` it: a plan names no machine.
     pub fn write(&self, path: &Path, written: &str) -> Result<(), CallError> {
+        outside_own_folder(path, written)?;
         let allowed = self.all(|grant| matches_path(&grant.write, path));
         if allowed { Ok(()) } else { Err(denied("write", written, &format!("writing {written} is not allowed"))) }
     }
@@ -184,6 +189,14 @@ fn denied(setting: &str, pattern: &str, what: &str) -> CallError {
         format!("{what}; to allow it write `allow {{ {setting}: [{quoted}] }}` in the plan")
     };
     CallError { class: ErrorClass::Denied(Denied::Policy), message, sent: Sent::No, retry_after: None }
+}
+
+/// Denies what planrun itself keeps: no plan reads or changes what was written of its runs, whatever is allowed.
+fn outside_own_folder(path: &Path, written: &str) -> Result<(), CallError> {
+    if path.components().all(|part| part.as_os_str() != OWN_FOLDER) {
+        return Ok(());
+    }
+    Err(denied("", "", &format!("{written} is in `{OWN_FOLDER}`, which is planrun's own: no plan reaches it")))
 }
 
 fn matches_path(globs: &[GlobMatcher], path: &Path) -> bool {
@@ -308,6 +321,17 @@ mod tests {
             error.message,
             "requests to example.com:443 are not allowed; to allow it write `allow { net: [\"example.com:443\"] }` in the plan"
         );
+    }
+
+    #[test]
+    fn what_planrun_keeps_is_reached_by_no_plan() {
+        let all = permissions(&Grant { read: list(&["**"]), write: list(&["**"]), ..Grant::default() });
+        assert!(all.read(Path::new("/project/data/a.txt"), "data/a.txt").is_ok());
+        for path in ["/project/.planrun", "/project/.planrun/journal.db"] {
+            let error = all.write(Path::new(path), ".planrun").unwrap_err();
+            assert_eq!(error.message, ".planrun is in `.planrun`, which is planrun's own: no plan reaches it");
+            assert!(all.read(Path::new(path), ".planrun").is_err());
+        }
     }
 
     #[test]
