@@ -215,7 +215,9 @@ impl Dispatcher<'_> {
         if let EventKind::RunStarted { steps, .. } = kind {
             recording.steps_all = steps as u64;
         }
-        recording.steps_done += u64::from(kind.name() == EventName::StepSettled);
+        // The plan's own, as they are counted above: the paths of others name the step that holds them.
+        let own = kind.name() == EventName::StepSettled && !kind.path().contains(['.', '[']);
+        recording.steps_done += u64::from(own);
         if let Some(past) = &mut recording.past
             && past.cross_off(kind.name(), kind.path())
         {
