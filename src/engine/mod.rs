@@ -37,7 +37,6 @@ pub use observer::{Observer, Silence, short_duration};
 pub use outcome::{Interruption, Outcome, StepReport, Usage};
 pub use people::{Answering, Asker, Asking};
 pub use policy::Defaults;
-pub use recording::Said;
 pub use signal::{accepts_move, accepts_signal};
 pub use task::{TaskMove, TaskReport};
 

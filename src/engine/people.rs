@@ -267,17 +267,11 @@ impl Dispatcher<'_> {
         }
     }
 
-    /// What somebody said, where it is an answer; false where it is something else.
-    pub(super) fn read_answer(&mut self, text: &str) -> bool {
-        let Some(given) = Given::read(text) else { return false };
-        let taken = match given {
-            Ok(given) => self.answer(&given),
-            Err(fault) => Err(AnswerError::Unreadable(fault)),
-        };
-        if let Err(error) = taken {
+    /// An answer from outside; one that does not fit changes nothing.
+    pub(super) fn receive_answer(&mut self, given: &Given) {
+        if let Err(error) = self.answer(given) {
             self.context.observer.refused(&error);
         }
-        true
     }
 
     /// Takes an answer, if it fits what is asked.

@@ -1,25 +1,18 @@
 //! Between the dispatcher and the journal: what is told, when it is on disk, and living through what an earlier
 //! process of the run has written down.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use super::dispatcher::{Dispatcher, NodeRef};
 use super::frame::Microseconds;
 use super::settle::End;
 use crate::journal::{
-    Bound, Event, EventKind, EventName, Log, Message, News, NewsKind, Past, PastCall, PastQuestion, Questions, Summary,
+    Bound, Event, EventKind, EventName, Log, Message, News, NewsKind, Past, PastCall, PastQuestion, Questions,
+    StepError, Summary,
 };
 use crate::protocol::{RunState, StepState};
 use crate::value::Value;
-
-/// What somebody says to a run.
-#[derive(Debug, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Said {
-    /// It shall end. The value says nothing more.
-    Cancel(bool),
-}
 
 /// The journal of a run, seen from the dispatcher.
 #[derive(Default)]
@@ -33,7 +26,7 @@ pub(super) struct Recording {
     /// Time of the run before this process took it over.
     before: Microseconds,
     /// Said, and not taken yet.
-    mail: Vec<Message>,
+    mail: VecDeque<Message>,
     /// The line that is being written.
     line: Vec<u8>,
     /// The number of the last event that was told.
@@ -59,7 +52,7 @@ impl Recording {
             expecting: HashMap::new(),
             then,
             before,
-            mail: Vec::new(),
+            mail: VecDeque::new(),
             line: Vec::new(),
             events,
             steps_done: 0,
@@ -126,14 +119,14 @@ impl Recording {
         step.is_some_and(|step| step.call.is_some())
     }
 
-    /// What others have said to the run and no event tells of, oldest first.
-    pub(super) fn messages(&mut self) -> Vec<Message> {
+    /// The oldest of what others have said to the run and no event tells of.
+    pub(super) fn message(&mut self) -> Option<Message> {
         for message in self.log.as_mut().map(|log| log.messages()).unwrap_or_default() {
             if self.mail.iter().all(|known| known.id != message.id) {
-                self.mail.push(message);
+                self.mail.push_back(message);
             }
         }
-        self.mail.clone()
+        self.mail.front().cloned()
     }
 
     /// A message has become the event that was just told: nothing that follows from it may come before this.
@@ -267,7 +260,7 @@ impl Dispatcher<'_> {
         true
     }
 
-    fn answered_before(&mut self, at: NodeRef, outcome: Result<Value, Arc<crate::journal::StepError>>) {
+    fn answered_before(&mut self, at: NodeRef, outcome: Result<Value, Arc<StepError>>) {
         if self.leave_flight(at).is_none() {
             return;
         }

@@ -11,38 +11,40 @@ use super::dispatcher::{Dispatcher, NodeRef};
 use super::event::Subject;
 use super::settle::End;
 use super::task::fit;
-use crate::journal::{EventKind, StepError};
+use crate::journal::{AnswerError, EventKind, Said, StepError};
 use crate::protocol::StepState;
 use crate::sema::{Event, EventKind as Condition, NodeKind, Status, StepKind, Task, TaskId, Wait};
 use crate::types::{ErrorClass, Type, Validation, decode};
 use crate::value::{Key, Value};
 
 impl Dispatcher<'_> {
-    /// Takes the oldest message that speaks of a signal or a task; false where there is none. Others are left to whom
-    /// they concern.
+    /// Takes the oldest message; false where there is none.
     pub(super) fn take_message(&mut self) -> bool {
         if !self.reactions.mail || self.is_let_go() {
             return false;
         }
-        for message in self.recording.messages() {
-            let Ok(Json::Object(said)) = serde_json::from_str(&message.text) else { continue };
-            let text = |key: &str| said.get(key).and_then(Json::as_str);
-            if let Some(name) = text("signal") {
-                self.receive_signal(name, said.get("payload").unwrap_or(&Json::Null), Some(message.id));
-            } else if let (Some(name), Some(status)) = (text("task"), text("status")) {
-                self.receive_move(name, status, said.get("context").unwrap_or(&Json::Null), Some(message.id));
-            } else if said.contains_key("cancel") {
-                self.stop();
-                self.recording.taken(Some(message.id));
-            } else if self.read_answer(&message.text) {
-                self.recording.taken(Some(message.id));
-            } else {
-                continue;
+        let Some(message) = self.recording.message() else {
+            self.reactions.mail = false;
+            return false;
+        };
+        let id = message.id;
+        match Said::read(&message.text) {
+            Ok(Said::Signal(signal)) => self.receive_signal(&signal.name, &signal.payload, Some(id)),
+            Ok(Said::Move(moved)) => self.receive_move(&moved.task, &moved.status, &moved.context, Some(id)),
+            Ok(Said::Answer(given)) => {
+                self.receive_answer(&given);
+                self.recording.taken(Some(id));
             }
-            return true;
+            Ok(Said::Cancel(_)) => {
+                self.stop();
+                self.recording.taken(Some(id));
+            }
+            Err(fault) => {
+                self.context.observer.refused(&AnswerError::Unreadable(fault));
+                self.recording.taken(Some(id));
+            }
         }
-        self.reactions.mail = false;
-        false
+        true
     }
 
     /// A signal has come. It is an event, and kept until a `wait for` takes it.

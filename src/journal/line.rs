@@ -52,50 +52,22 @@ struct Line<'a, 'k> {
 
 impl Line<'_, '_> {
     fn kind(&mut self, kind: &EventKind<'_>) {
+        if !kind.path().is_empty() {
+            self.field("path", kind.path());
+        }
         match kind {
-            EventKind::RunStarted { run, plan, .. } => {
-                self.field("run", run);
-                self.field("plan", plan);
-            }
-            EventKind::RunResumed | EventKind::RunCancelling => {}
+            EventKind::RunResumed
+            | EventKind::RunCancelling
+            | EventKind::StepQueued { .. }
+            | EventKind::ListenerFired { .. } => {}
+            EventKind::RunStarted { run, plan, .. } => self.texts(&[("run", Some(run)), ("plan", Some(plan))]),
             EventKind::RunPaused { wake } => {
                 if let Some(wake) = wake {
                     self.moment("wake", *wake);
                 }
             }
-            EventKind::TimerFired { path, timer } => {
-                self.field("path", path);
-                self.word("timer", timer.name());
-            }
-            EventKind::TaskSet { .. }
-            | EventKind::TaskMoved { .. }
-            | EventKind::ListenerFired { .. }
-            | EventKind::SignalReceived { .. } => self.reaction(kind),
-            EventKind::RunSettled { state, reply, error } => {
-                self.word("status", state.name());
-                if let Some(reply) = reply {
-                    self.field::<Value>("reply", reply);
-                }
-                self.error(*error);
-            }
-            EventKind::StepQueued { .. }
-            | EventKind::StepRunning { .. }
-            | EventKind::StepWaiting { .. }
-            | EventKind::StepAsks { .. }
-            | EventKind::StepSleeps { .. }
-            | EventKind::AnswerGiven { .. }
-            | EventKind::StepRecovering { .. }
-            | EventKind::StepSettled { .. } => self.step(kind),
-        }
-    }
-
-    fn step(&mut self, kind: &EventKind<'_>) {
-        self.field("path", kind.path());
-        match kind {
             EventKind::StepRunning { tool, attempt, call, .. } => {
-                if !tool.is_empty() {
-                    self.field("tool", tool);
-                }
+                self.texts(&[("tool", Some(*tool).filter(|tool| !tool.is_empty()))]);
                 self.field("attempt", attempt);
                 if let Some(call) = call {
                     self.dispatch(call);
@@ -116,9 +88,7 @@ impl Line<'_, '_> {
                 self.value(&VALUE, value);
                 self.texts(&[("by", *by), ("note", *note)]);
             }
-            EventKind::StepRecovering { error, .. } => {
-                self.error(Some(error));
-            }
+            EventKind::StepRecovering { error, .. } => self.error(Some(error)),
             EventKind::StepSettled { state, attempts, duration, recovered, reason, output, error, .. } => {
                 self.word("status", state.name());
                 self.field("attempt", attempts);
@@ -134,61 +104,28 @@ impl Line<'_, '_> {
                 }
                 self.error(*error);
             }
-            EventKind::StepQueued { .. }
-            | EventKind::TimerFired { .. }
-            | EventKind::RunStarted { .. }
-            | EventKind::RunResumed
-            | EventKind::RunCancelling
-            | EventKind::RunPaused { .. }
-            | EventKind::TaskSet { .. }
-            | EventKind::TaskMoved { .. }
-            | EventKind::ListenerFired { .. }
-            | EventKind::SignalReceived { .. }
-            | EventKind::RunSettled { .. } => {}
-        }
-    }
-
-    /// Tasks, listeners and signals.
-    fn reaction(&mut self, kind: &EventKind<'_>) {
-        match kind {
-            EventKind::TaskSet { path, status, context } => {
-                self.field("path", path);
-                self.field("status", status);
-                self.value(&PAYLOAD, context);
-            }
-            EventKind::TaskMoved { path, status, context, refused } => {
-                self.field("path", path);
-                self.field("status", status);
-                self.value(&PAYLOAD, context);
-                self.refused(*refused);
-            }
-            EventKind::ListenerFired { path } => self.field("path", path),
+            EventKind::TimerFired { timer, .. } => self.word("timer", timer.name()),
+            EventKind::TaskSet { status, context, .. } => self.task(status, context, None),
+            EventKind::TaskMoved { status, context, refused, .. } => self.task(status, context, *refused),
             EventKind::SignalReceived { signal, payload, refused } => {
                 self.field("signal", signal);
                 self.value(&PAYLOAD, payload);
-                self.refused(*refused);
+                self.texts(&[("reason", *refused)]);
             }
-            EventKind::StepQueued { .. }
-            | EventKind::StepRunning { .. }
-            | EventKind::StepWaiting { .. }
-            | EventKind::StepAsks { .. }
-            | EventKind::StepSleeps { .. }
-            | EventKind::AnswerGiven { .. }
-            | EventKind::StepRecovering { .. }
-            | EventKind::StepSettled { .. }
-            | EventKind::TimerFired { .. }
-            | EventKind::RunStarted { .. }
-            | EventKind::RunResumed
-            | EventKind::RunCancelling
-            | EventKind::RunPaused { .. }
-            | EventKind::RunSettled { .. } => {}
+            EventKind::RunSettled { state, reply, error } => {
+                self.word("status", state.name());
+                if let Some(reply) = reply {
+                    self.field::<Value>("reply", reply);
+                }
+                self.error(*error);
+            }
         }
     }
 
-    fn refused(&mut self, why: Option<&str>) {
-        if let Some(why) = why {
-            self.field("reason", why);
-        }
+    fn task(&mut self, status: &str, context: &Value, refused: Option<&str>) {
+        self.field("status", status);
+        self.value(&PAYLOAD, context);
+        self.texts(&[("reason", refused)]);
     }
 
     fn dispatch(&mut self, call: &Dispatch<'_>) {

@@ -1,4 +1,4 @@
-//! A log in memory: for tests, and for runs that shall leave nothing behind.
+//! A log in memory, which can die: what tests of resuming write to.
 
 use std::collections::BTreeMap;
 use std::future::Future;

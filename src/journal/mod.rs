@@ -8,6 +8,7 @@ mod log;
 mod memory;
 mod past;
 mod question;
+mod said;
 pub mod store;
 
 pub use entry::{Entry, EntryError, Kept};
@@ -19,3 +20,4 @@ pub use log::{Log, Message, Summary};
 pub use memory::MemoryLog;
 pub use past::{News, NewsKind, Past, PastCall, PastPhase, PastQuestion, PastStep};
 pub use question::{Answer, AnswerError, FormField, Given, Question, Questions};
+pub use said::{Cancel, Move, Said, Signal};

@@ -48,7 +48,7 @@ pub struct FormField {
 }
 
 /// An answer as somebody gives it: `{"answer": PATH, "value": …, "by": …, "note": …}`.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Given {
     /// `STEP.confirm` for a gate, `STEP` for a form.
@@ -277,20 +277,5 @@ impl Decision {
                 format!("a gate takes true, false or {{\"approve\": true, \"by\": \"…\", \"note\": \"…\"}}, and this is {json}")
             }),
         }
-    }
-}
-
-impl Given {
-    /// Reads what was said to a run; `None` where it is no answer.
-    ///
-    /// # Errors
-    /// When it is an answer with a mistake, in one sentence.
-    #[must_use]
-    pub fn read(text: &str) -> Option<Result<Self, String>> {
-        let json: Json = serde_json::from_str(text).ok()?;
-        json.get("answer")?;
-        Some(Self::deserialize(&json).map_err(|error| {
-            format!("an answer is {{\"answer\": PATH, \"value\": …, \"by\": …, \"note\": …}}: {error}")
-        }))
     }
 }

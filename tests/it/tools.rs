@@ -34,7 +34,7 @@ fn grant(setting: &str, patterns: &[&str]) -> Grant {
         "read" => Grant { read: patterns, ..Grant::default() },
         "write" => Grant { write: patterns, ..Grant::default() },
         "run" => Grant { run: patterns, ..Grant::default() },
-        _ => unreachable!(),
+        other => panic!("`allow` has no `{other}`"),
     }
 }
 

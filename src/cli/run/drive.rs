@@ -11,7 +11,7 @@ use super::pinned::Pinned;
 use crate::cli::arguments::{RunFormat, RunOutput};
 use crate::cli::workspace::Workspace;
 use crate::cli::{Exit, Failure, Terminal};
-use crate::engine::{self, Answering, Context, Defaults, Outcome, Program, Silence};
+use crate::engine::{self, Answering, Context, Defaults, Observer, Outcome, Program, Silence};
 use crate::host::Host;
 use crate::journal::store::{Digest, Journal, RunRow};
 use crate::journal::{Entry, Log, Past};
@@ -19,6 +19,7 @@ use crate::mock::{MockOptions, MockServer};
 use crate::project::Location;
 use crate::protocol::RunState;
 use crate::source::SourceFile;
+use crate::tools::Catalog;
 use crate::value::Value;
 
 /// After so many deaths at one place a run is not simply tried again.
@@ -156,7 +157,7 @@ impl Job {
         answer::print(&outcome, (look.format, look.output), look.terminal)
     }
 
-    async fn execute(self, look: Look) -> Result<Outcome, Failure> {
+    async fn execute(mut self, look: Look) -> Result<Outcome, Failure> {
         let mock = if self.mock { Some(start_mock(&self.workspace).await?) } else { None };
         let tools = match &mock {
             Some(server) => self.workspace.catalog(Some(&|app| server.endpoint(app))),
@@ -167,20 +168,7 @@ impl Job {
         // It listens from its first turn on, and the run may be told of before the next one.
         tokio::task::yield_now().await;
         let mut observer = Listener::new(look.format, look.terminal);
-        let context = Context {
-            host: self.workspace.host.clone(),
-            tools,
-            limit: self.workspace.limit.clone(),
-            root: self.workspace.project.root.clone(),
-            run_id: self.run,
-            defaults: Defaults { policy: self.workspace.policy.clone(), max_steps: self.max_steps },
-            observer: &mut observer,
-            cancel,
-            log: self.log,
-            past: self.past,
-            only_looks: false,
-            answering: self.answering,
-        };
+        let context = Context { cancel, ..self.context(tools, &mut observer) };
         let outcome = engine::run(&self.program, &self.inputs, context).await;
         observer.close();
         if let Some(server) = mock {
@@ -189,22 +177,27 @@ impl Job {
         Ok(outcome)
     }
 
-    async fn look_back(self) -> Outcome {
-        let context = Context {
+    async fn look_back(mut self) -> Outcome {
+        let (tools, mut nobody) = (self.workspace.catalog(None), Silence);
+        let context = Context { only_looks: true, ..self.context(tools, &mut nobody) };
+        engine::run(&self.program, &self.inputs, context).await
+    }
+
+    fn context<'o>(&mut self, tools: Arc<Catalog>, observer: &'o mut dyn Observer) -> Context<'o> {
+        Context {
             host: self.workspace.host.clone(),
-            tools: self.workspace.catalog(None),
+            tools,
             limit: self.workspace.limit.clone(),
             root: self.workspace.project.root.clone(),
-            run_id: self.run,
+            run_id: self.run.clone(),
             defaults: Defaults { policy: self.workspace.policy.clone(), max_steps: self.max_steps },
-            observer: &mut Silence,
+            observer,
             cancel: CancellationToken::new(),
-            log: None,
-            past: self.past,
-            only_looks: true,
-            answering: Answering::default(),
-        };
-        engine::run(&self.program, &self.inputs, context).await
+            log: self.log.take(),
+            past: self.past.take(),
+            only_looks: false,
+            answering: std::mem::take(&mut self.answering),
+        }
     }
 }
 

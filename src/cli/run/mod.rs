@@ -68,12 +68,10 @@ pub fn journal_of(plan: Option<&Path>, project: Option<&Path>) -> Result<(Journa
     let location = Workspace::locate(&*host, plan.unwrap_or(Path::new("-")), project)?;
     let path = Workspace::journal_path(&location);
     let settings = Settings::default();
-    // Whoever may only read can still look.
-    let journal = match Journal::read(&path, settings.clone(), host.clone()) {
-        Ok(_) => Journal::open(&path, settings.clone(), host.clone()).or_else(|_| Journal::read(&path, settings, host)),
-        Err(error) => Err(error),
-    };
-    Ok((journal?, location))
+    // Reading makes no journal where there is none, and whoever may only read can still look.
+    let reading = Journal::read(&path, settings.clone(), host.clone())?;
+    let journal = Journal::open(&path, settings, host).unwrap_or(reading);
+    Ok((journal, location))
 }
 
 /// Whether a run of this id is new.

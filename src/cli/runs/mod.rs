@@ -15,8 +15,9 @@ use clap::{Args, Subcommand, ValueEnum};
 use super::arguments::{RunFormat, RunOutput};
 use super::run::{Look, journal_of, resume};
 use super::{Exit, Failure, Terminal};
-use crate::engine::{Answering, Said};
+use crate::engine::Answering;
 use crate::journal::store::{Filter, Journal};
+use crate::journal::{Cancel, Said};
 use crate::project::Location;
 
 const EXAMPLES: &str = "\
@@ -143,7 +144,7 @@ fn cancel(journal: &Journal, location: &Location, one: &OneRun, terminal: Termin
         terminal.complain(&format!("the run `{}` has ended already: {}", row.run, row.state));
         return Ok(Exit::Usage);
     }
-    journal.post(&row.run, &serde_json::to_string(&Said::Cancel(true)).unwrap_or_default())?;
+    journal.post(&row.run, &Said::Cancel(Cancel { cancel: true }).to_text())?;
     if journal.is_driven(&row) {
         terminal.say("asked the process that drives the run to end it");
         return Ok(Exit::Fine);

@@ -1,15 +1,15 @@
 //! `planrun runs answer` and `signal`: saying something to a run, held against what it asks before it is told.
 
 use clap::Args;
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 
 use crate::cli::arguments::{RunFormat, RunOutput, key_value};
 use crate::cli::run::{Job, Look, fold, resume};
 use crate::cli::workspace::real_host;
 use crate::cli::{Exit, Failure, Terminal};
 use crate::engine::{Answering, accepts_move, accepts_signal};
-use crate::journal::Given;
 use crate::journal::store::{Journal, RunRow};
+use crate::journal::{Given, Move, Said, Signal};
 use crate::project::Location;
 
 /// Answer what a run asks: a gate (`STEP.confirm=true`) or a form (`STEP={"field": 1}`).
@@ -63,8 +63,7 @@ pub fn answer(
     let given = Given { path: path.as_str().into(), value, by, note };
     let accepted = fold(journal, &row.run)?.accept(&given, real_host().now());
     accepted.map_err(|error| Failure::Usage(error.to_string()))?;
-    let said = json!({ "answer": given.path, "value": given.value, "by": given.by, "note": given.note });
-    tell(journal, location, (&row, &said), arguments.resume, terminal)
+    tell(journal, location, (&row, &Said::Answer(given)), arguments.resume, terminal)
 }
 
 pub fn signal(
@@ -79,11 +78,11 @@ pub fn signal(
     let said = if let Some(task) = program.plan.tasks.iter().find(|task| *task.name == **name) {
         let context = arguments.context.as_deref().map_or(Ok(Json::Null), parsed)?;
         accepts_move(task, text, &context).map_err(Failure::Usage)?;
-        json!({ "task": name, "status": text, "context": context })
+        Said::Move(Move { task: name.as_str().into(), status: text.as_str().into(), context })
     } else {
         let payload = parsed(text)?;
         accepts_signal(&program, name, &payload).map_err(Failure::Usage)?;
-        json!({ "signal": name, "payload": payload })
+        Said::Signal(Signal { name: name.as_str().into(), payload })
     };
     tell(journal, location, (&row, &said), arguments.resume, terminal)
 }
@@ -106,11 +105,11 @@ fn parsed(text: &str) -> Result<Json, Failure> {
 fn tell(
     journal: &Journal,
     location: &Location,
-    (row, said): (&RunRow, &Json),
+    (row, said): (&RunRow, &Said),
     goes_on: bool,
     terminal: Terminal,
 ) -> Result<Exit, Failure> {
-    journal.post(&row.run, &said.to_string())?;
+    journal.post(&row.run, &said.to_text())?;
     if journal.is_driven(row) {
         return Ok(Exit::Fine);
     }

@@ -12,8 +12,9 @@ use meaning::judge;
 #[test]
 fn every_plan_there_is_keeps_its_meaning_and_comments() {
     let texts = corpus::texts();
-    // The project's own; where the cases of others are there, they come on top.
-    assert!(texts.len() > 250, "only {} plans", texts.len());
+    // 300 with the cases of others; where those are left out, the project's own.
+    let least = if crate::support::cases("nestools/plans.jsonl").is_some() { 300 } else { 250 };
+    assert!(texts.len() > least, "only {} plans", texts.len());
     let faults: Vec<String> =
         texts.iter().filter_map(|(name, text)| Some(format!("{name}: {}", judge(text)?))).collect();
     assert!(faults.is_empty(), "{} faults\n{}", faults.len(), faults.join("\n"));
