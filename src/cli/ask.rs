@@ -38,7 +38,11 @@ pub(super) fn tell_what_is_left(outcome: &Outcome, terminal: Terminal) {
         terminal.say(&format!("`{}` waits{role}: {}", visible_line(path), visible_line(&question.text)));
     }
     if let (Some((path, question)), Some(_)) = (outcome.questions.first(), &outcome.interruption) {
-        let value = if question.kind == Waiting::Confirm { "true" } else { "JSON" };
+        let value = match question.kind {
+            Waiting::Confirm => "true",
+            Waiting::Answer => "'{\"happened\": true, \"value\": JSON}'",
+            Waiting::Input | Waiting::Retry | Waiting::Poll | Waiting::Outcome | Waiting::Time => "JSON",
+        };
         let by = question.by.as_ref().map(|by| format!(" --by {}", visible_line(by))).unwrap_or_default();
         let (run, path) = (visible_line(&outcome.run), visible_line(path));
         terminal.say(&format!("answer with `planrun runs answer {run} {path}={value}{by} --resume`"));
@@ -72,11 +76,19 @@ impl Asker for AtTerminal {
 fn put(asking: &Asking, terminal: Terminal) -> Option<Given> {
     let question = &asking.question;
     terminal.say_plainly(&shown(asking));
-    let value = if question.kind == Waiting::Confirm {
-        Json::Bool(decision(terminal)?)
-    } else {
+    let fields = || {
         let answered = question.form.iter().map(|field| Some((field.name.to_string(), value(field, terminal)?)));
-        Json::Object(answered.collect::<Option<_>>()?)
+        answered.collect::<Option<serde_json::Map<_, _>>>()
+    };
+    let value = match question.kind {
+        Waiting::Confirm => Json::Bool(decision(terminal)?),
+        Waiting::Answer => {
+            let happened = decision(terminal)?;
+            let mut told = if happened { fields()? } else { serde_json::Map::new() };
+            told.insert("happened".to_owned(), Json::Bool(happened));
+            Json::Object(told)
+        }
+        Waiting::Input | Waiting::Retry | Waiting::Poll | Waiting::Outcome | Waiting::Time => Json::Object(fields()?),
     };
     // Whoever sits there started the run, and answers in the role that is asked for.
     Some(Given { path: asking.path.clone(), value, by: question.by.clone(), note: None })

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::dispatcher::{Dispatcher, NodeRef};
-use super::frame::{Ending, FrameId, Record};
+use super::frame::{Ending, FrameId, Life, Record};
 use super::settle::End;
 use crate::journal::StepError;
 use crate::protocol::StepState;
@@ -12,6 +12,9 @@ use crate::sema::{OnFailure, StepKind};
 impl Dispatcher<'_> {
     /// A step failed and nothing recovered it.
     pub(super) fn step_failed_for_good(&mut self, at: NodeRef, error: Arc<StepError>) {
+        if self.pauses(at, &error) {
+            return self.park(at, error);
+        }
         self.settle(at, End::Failed(error.clone()));
         self.frame_failure(at.0, error, false);
     }
@@ -60,9 +63,21 @@ impl Dispatcher<'_> {
                     return Vec::new();
                 }
                 let inner = self.live_frames(at);
+                if let Some(error) = self.leave_parking(at) {
+                    self.settle(at, End::Failed(error));
+                    return Vec::new();
+                }
+                if let Some(error) = self.leave_doubt(at) {
+                    self.drop_leaf(at);
+                    self.settle(at, End::Failed(error));
+                    return inner;
+                }
                 if let Some(leaf) = self.leaves.get(&at) {
                     if leaf.must_be_awaited() {
                         return Vec::new();
+                    }
+                    if leaf.in_flight() && !leaf.effect.floats() {
+                        self.note_change(at);
                     }
                     self.drop_leaf(at);
                     self.settle(at, End::Cancelled);
@@ -105,7 +120,7 @@ impl Dispatcher<'_> {
 
     /// Whether a frame still has something to do; its firings count.
     fn is_live(&self, frame: FrameId) -> bool {
-        !self.frames[frame].reported || self.frames[frame].closing
+        self.frames[frame].life != Life::Ended
     }
 
     /// Everything in a frame has settled: tell the step that owns it.

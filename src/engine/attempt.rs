@@ -34,6 +34,8 @@ pub(super) struct Leaf {
     pub execution: u32,
     /// Of the current series of retries; a poll begins a new one.
     attempt: u32,
+    /// How often it was sent again because it had not happened.
+    pub sends: u32,
     /// Stops the attempt in flight.
     cancel: Option<CancellationToken>,
 }
@@ -119,28 +121,30 @@ impl Dispatcher<'_> {
         if !call.arguments.is_empty() {
             self.record(at.0, at.1).details_mut().arguments = Some(arguments.clone());
         }
+        let execution = self.first_execution(&path);
         let leaf = Leaf {
             number: 0,
             phase: Phase::InFlight,
             effect: call.effect,
             arguments,
-            key: self.key(call.effect, &path, 0),
-            execution: 0,
+            key: self.key(call.effect, &path, execution),
+            execution,
             attempt: 0,
+            sends: 0,
             cancel: None,
         };
         self.attempt(program, at, step, &signature, leaf);
     }
 
     /// A call that an earlier process of the run has begun: with its arguments and its key, where it was.
-    fn begin_again(&mut self, at: NodeRef, effect: Effect, path: Arc<str>, past: PastCall) {
-        let attempts = self.recording.attempts(&path);
-        self.calls += u64::from(attempts);
+    pub(super) fn begin_again(&mut self, at: NodeRef, effect: Effect, path: Arc<str>, past: PastCall) {
         let record = self.record(at.0, at.1);
-        record.attempts = attempts;
+        let made = past.attempts.saturating_sub(record.attempts);
+        record.attempts = past.attempts;
         if !matches!(&past.arguments, Value::Map(map) if map.is_empty()) {
             record.details_mut().arguments = Some(past.arguments.clone());
         }
+        self.count_calls(at.0, made);
         let phase = match past.phase {
             PastPhase::InFlight | PastPhase::Ended => Phase::Lost,
             PastPhase::Waiting(_) => Phase::Waiting,
@@ -155,6 +159,7 @@ impl Dispatcher<'_> {
             key: if past.key.is_empty() { self.key(effect, &path, past.execution) } else { past.key },
             execution: past.execution,
             attempt: past.trial,
+            sends: 0,
             cancel: None,
         };
         self.frames[at.0].node(at.1).state = StepState::Running;
@@ -165,7 +170,7 @@ impl Dispatcher<'_> {
             PastPhase::Waiting(until) => {
                 self.frames[at.0].node(at.1).state = StepState::Waiting;
                 self.give_slot(self.frames[at.0].scope);
-                if self.recording.has_asked(&path, past.execution) {
+                if self.recording.has_asked(&path, Waiting::Confirm, past.execution) {
                     return self.ask_again(at);
                 }
                 let left = u64::try_from(until - self.context.host.now()).unwrap_or(0);
@@ -187,11 +192,11 @@ impl Dispatcher<'_> {
     fn attempt(&mut self, program: &Arc<Program>, at: NodeRef, step: &Step, signature: &Arc<Signature>, leaf: Leaf) {
         let scope = self.frames[at.0].scope;
         let Some(mut leaf) = self.with_approval(program, at, step, leaf) else { return };
-        if let Some(limit) = self.spent_budget(scope) {
+        if let Some(limit) = self.spent_budget(scope).filter(|_| !self.frames[at.0].aside) {
             self.give_slot(scope);
             return self.budget_is_spent(at, limit);
         }
-        self.calls += 1;
+        self.count_calls(at.0, 1);
         leaf.attempt += 1;
         leaf.number = self.number();
         self.frames[at.0].node(at.1).state = StepState::Running;
@@ -264,7 +269,7 @@ impl Dispatcher<'_> {
             let attempts = self.record(at.0, at.1).attempts;
             let error = StepError::attempt(lost, leaf.effect, &path, attempts);
             self.give_slot(self.frames[at.0].scope);
-            self.step_failed(at, Arc::new(error));
+            self.doubt(at, leaf, Arc::new(error), true);
         }
     }
 
@@ -414,11 +419,10 @@ impl Dispatcher<'_> {
         let unknown = error.class == ErrorClass::UnknownOutcome;
         let ending = self.frames[at.0].ending.is_some();
         if ending || unknown || !wanted || !error.is_value() {
-            return self.step_failed(at, error);
+            return self.call_failed(at, leaf, error);
         }
         if leaf.attempt >= backoff.attempts {
-            let pauses = step.retry().is_some() || leaf.effect.repeatable();
-            if pauses && policy.pauses_when_exhausted(step.retry()) {
+            if self.pauses_when_exhausted(at, &error) && !self.can_park(at.0) {
                 let message = format!("{} (the run would pause here, and without a journal it cannot)", error.message);
                 return self.step_failed(at, Arc::new(StepError { message: message.into(), ..(*error).clone() }));
             }
@@ -473,18 +477,22 @@ impl Dispatcher<'_> {
     /// Takes a call back from its slot, until somebody has approved of it.
     pub(super) fn hold_back(&mut self, at: NodeRef, leaf: Leaf) {
         self.give_slot(self.frames[at.0].scope);
-        let number = self.number();
-        self.leaves.insert(at, Leaf { number, phase: Phase::Waiting, cancel: None, ..leaf });
+        self.put_aside(at, leaf);
     }
 
     /// Stops a call without settling its step.
     pub(super) fn drop_leaf(&mut self, at: NodeRef) {
         self.leave_queue(at);
-        if let Some(leaf) = self.leave_flight(at)
-            && let Some(cancel) = &leaf.cancel
-        {
+        self.stop_flight(at);
+    }
+
+    /// Stops an attempt, and takes its call out of those that have begun.
+    pub(super) fn stop_flight(&mut self, at: NodeRef) -> Option<Leaf> {
+        let leaf = self.leave_flight(at)?;
+        if let Some(cancel) = &leaf.cancel {
             cancel.cancel();
         }
+        Some(leaf)
     }
 
     /// Takes a call out of those that have begun, and gives its slot back.
@@ -494,6 +502,19 @@ impl Dispatcher<'_> {
             self.give_slot(self.frames[at.0].scope);
         }
         Some(leaf)
+    }
+
+    /// Keeps a call without a slot, until it is known how it goes on.
+    pub(super) fn put_aside(&mut self, at: NodeRef, leaf: Leaf) {
+        let number = self.number();
+        self.frames[at.0].node(at.1).state = StepState::Waiting;
+        self.leaves.insert(at, Leaf { number, phase: Phase::Waiting, cancel: None, ..leaf });
+    }
+
+    /// Counts attempts; those that look at a step, or take it back, need no budget.
+    fn count_calls(&mut self, frame: FrameId, attempts: u32) {
+        let count = if self.frames[frame].aside { &mut self.exempt_calls } else { &mut self.calls };
+        *count += u64::from(attempts);
     }
 
     /// The budget of calls, where it is spent.

@@ -252,6 +252,7 @@ impl Dispatcher<'_> {
             Role::Round => self.round_ended(&program, at, frame, outcome),
             Role::Branch(index) => self.branch_ended(&program, at, index as usize, frame, outcome),
             Role::Firing(_) => self.firing_ended(at, frame, outcome),
+            Role::Verify | Role::Undo => self.aside_ended(at, role, frame, outcome),
         }
     }
 

@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::aftermath::{self, Aftermath};
 use super::arguments::Contracts;
 use super::attempt::{Leaf, Message};
 use super::clock;
@@ -16,6 +17,7 @@ use super::compound::Compound;
 use super::event::{Reactions, reacts};
 use super::frame::{Ending, Frame, FrameId, View};
 use super::outcome::{Interruption, Outcome};
+use super::park::Parking;
 use super::people::People;
 use super::policy::Effective;
 use super::recording::Recording;
@@ -62,6 +64,8 @@ pub(super) struct Dispatcher<'a> {
     pub within: BTreeMap<NodeRef, Arc<str>>,
     pub recording: Recording,
     pub reactions: Reactions,
+    pub aftermath: Aftermath,
+    pub parking: Parking,
     /// What people are asked, and what waits for a moment.
     pub people: People,
     pub timers: BinaryHeap<Reverse<(Instant, u64, Timer)>>,
@@ -73,11 +77,15 @@ pub(super) struct Dispatcher<'a> {
     pub sender: mpsc::UnboundedSender<Message>,
     inbox: mpsc::UnboundedReceiver<Message>,
     pub calls: u64,
+    /// Attempts that look at a step, or take it back.
+    pub exempt_calls: u64,
     pub steps_created: u64,
     numbers: u64,
     pub begun: Instant,
     begun_at: i128,
     pub stopped: bool,
+    /// Somebody cancelled the run, and what it did shall be taken back.
+    pub cancelled_for_good: bool,
     /// Why the process ends before the run does.
     pub interruption: Option<Interruption>,
     finished: bool,
@@ -142,6 +150,8 @@ impl<'a> Dispatcher<'a> {
             within: BTreeMap::new(),
             recording,
             reactions: Reactions { mail: true, ..Reactions::default() },
+            aftermath: Aftermath::default(),
+            parking: Parking::default(),
             people,
             timers: BinaryHeap::new(),
             contracts: Contracts::default(),
@@ -150,11 +160,13 @@ impl<'a> Dispatcher<'a> {
             sender,
             inbox,
             calls: 0,
+            exempt_calls: 0,
             steps_created: 0,
             numbers: 0,
             begun: clock::now(),
             begun_at,
             stopped: false,
+            cancelled_for_good: false,
             interruption: None,
             finished: false,
         }
@@ -162,6 +174,7 @@ impl<'a> Dispatcher<'a> {
 
     pub(super) async fn run(mut self, program: &Arc<Program>, inputs: &BTreeMap<Arc<str>, Value>) -> Outcome {
         self.reactions.in_order = reacts(program);
+        self.aftermath.matters = aftermath::matters(program);
         self.begin(program, inputs);
         while !self.finished {
             self.work();
@@ -205,12 +218,18 @@ impl<'a> Dispatcher<'a> {
             self.let_go(Interruption::Asked);
         } else {
             self.take_up_lost();
+            if self.context.retries {
+                self.retry_failed();
+            }
         }
         true
     }
 
     /// Nothing can be done: waits until something happens outside.
     async fn sleep(&mut self) {
+        if let Some(failed) = self.failed_and_quiet() {
+            return self.let_go(failed);
+        }
         let wake = self.timers.peek().map(|Reverse((at, ..))| *at).filter(|_| !self.is_let_go());
         let idle = (wake.is_none() && self.leaves.is_empty()) || !self.moves_by_itself();
         if idle && !self.people.holds_any() {
@@ -379,16 +398,17 @@ impl<'a> Dispatcher<'a> {
         if self.recording.is_durable() {
             return self.let_go(Interruption::Asked);
         }
-        self.stop();
+        self.stop(true);
     }
 
-    /// The run ends because somebody asked for that.
-    pub(super) fn stop(&mut self) {
+    /// The run ends because somebody asked for that; what it did is taken back, unless it shall stay.
+    pub(super) fn stop(&mut self, keep: bool) {
         if self.stopped {
             return;
         }
         self.stopped = true;
-        self.emit(EventKind::RunCancelling);
+        self.cancelled_for_good = !keep;
+        self.emit(EventKind::RunCancelling { keep });
         self.end_frame(0, &Ending::Cancelled);
         self.cancel_firings();
     }
@@ -442,8 +462,10 @@ impl<'a> Dispatcher<'a> {
         let mut wake = None;
         if let Some(interruption) = &self.interruption {
             outcome.state = RunState::Paused;
-            if let Interruption::Waiting { wake: until, .. } = interruption {
-                wake = *until;
+            match interruption {
+                Interruption::Waiting { wake: until, .. } => wake = *until,
+                Interruption::Failed(error) => outcome.error = Some(error.clone()),
+                Interruption::Asked | Interruption::Journal(_) => {}
             }
             self.emit(EventKind::RunPaused { wake });
         } else {
@@ -459,6 +481,10 @@ impl<'a> Dispatcher<'a> {
         outcome.interruption = self.interruption.take();
         (outcome.tasks, outcome.listeners) = (self.task_reports(), self.listener_reports());
         (outcome.questions, outcome.unused_answers) = self.people.left();
+        outcome.not_undone = self.not_undone();
+        if outcome.interruption.is_none() && self.frames.first().is_some_and(|root| root.ending.is_none()) {
+            outcome.verification = self.verification();
+        }
         outcome.duration = Duration::from_micros(self.elapsed());
         outcome.with_trace(self.frames, self.scopes, self.begun_at)
     }

@@ -47,13 +47,23 @@ pub(super) struct Frame {
     pub ending: Option<Ending>,
     /// Under `settle`: the first failure that nothing recovered.
     pub first_failure: Option<Arc<StepError>>,
-    pub reported: bool,
-    /// Everything has settled, and firings of its listeners are still at work.
-    pub closing: bool,
+    pub life: Life,
     /// A firing that could not begin, since what it reads gave nothing.
     pub upstream: bool,
+    /// It works beside the flow of the plan: it looks at a step, or takes it back.
+    pub aside: bool,
     /// The states of its listeners: those of their latest firings.
     pub heard: BTreeMap<u32, StepState>,
+}
+
+/// How far a frame has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Life {
+    Running,
+    /// Everything in it has settled; firings of its listeners, or what comes after a plan, are still at work.
+    Closing,
+    /// Nothing is left of it.
+    Ended,
 }
 
 /// Why a frame ends before its statements do.
@@ -80,6 +90,10 @@ pub(super) enum Role {
     Element(u32),
     Round,
     Branch(u32),
+    /// Looks whether the step happened.
+    Verify,
+    /// Takes the step back.
+    Undo,
     /// A firing of a listener.
     Firing(u32),
 }
@@ -146,8 +160,17 @@ pub(super) struct Details {
     pub error: Option<Arc<StepError>>,
     /// The branch of a `race` that won.
     pub winner: Option<Arc<str>>,
+    /// What became of its `undo`.
+    pub undone: Option<Undone>,
     /// The frames that worked for it, in order.
     pub frames: Vec<FrameId>,
+}
+
+/// What became of an `undo`.
+#[derive(Clone, Debug)]
+pub(super) enum Undone {
+    Yes,
+    No(Arc<StepError>),
 }
 
 impl Record {
@@ -197,9 +220,9 @@ impl Frame {
             returned: None,
             ending: None,
             first_failure: None,
-            reported: false,
-            closing: false,
+            life: Life::Running,
             upstream: false,
+            aside: false,
             heard: BTreeMap::new(),
         }
     }

@@ -126,7 +126,7 @@ impl Dispatcher<'_> {
         execution: u32,
     ) {
         let path = self.path(program, at);
-        if let Some(past) = self.recording.asked(&path, execution) {
+        if let Some(past) = self.recording.asked(&path, Waiting::Confirm, execution) {
             let now = Question { arguments: arguments.clone(), ..(*past.question).clone() };
             if self.binding(program, &path, step, &now) == past.question.binding {
                 return self.ask_as_before(program, at, past);

@@ -14,7 +14,7 @@ impl Dispatcher<'_> {
     /// Asks for what has no value yet; where nothing is left, nobody is asked.
     pub(super) fn start_input(&mut self, program: &Arc<Program>, at: NodeRef, input: &Input) {
         let path = self.path(program, at);
-        if let Some(past) = self.recording.asked(&path, 0) {
+        if let Some(past) = self.recording.asked(&path, Waiting::Input, 0) {
             return self.ask_as_before(program, at, past);
         }
         let question = match self.form(at, input) {

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::Program;
 use super::dispatcher::{Dispatcher, NodeRef};
 use super::event::Subject;
-use super::frame::{Ending, Flags, FrameId, Owner, Role};
+use super::frame::{Ending, Flags, FrameId, Life, Owner, Role};
 use super::settle::End;
 use crate::eval::EvalError;
 use crate::journal::{EventKind, StepError};
@@ -301,7 +301,7 @@ impl Dispatcher<'_> {
         }
         self.commit(&[Subject::Step(at)]);
         self.next_firing(at);
-        if self.frames[at.0].closing && !self.has_firings(at.0) {
+        if self.frames[at.0].life == Life::Closing && !self.has_firings(at.0) {
             self.ended.push(at.0);
         }
     }
@@ -310,10 +310,10 @@ impl Dispatcher<'_> {
     /// block fails with it then, and nothing else happens to it.
     fn listener_failed(&mut self, at: NodeRef, error: Arc<StepError>) {
         let frame = &mut self.frames[at.0];
-        if frame.reported {
-            frame.first_failure.get_or_insert(error);
-        } else {
+        if frame.life == Life::Running {
             self.frame_failure(at.0, error, false);
+        } else {
+            frame.first_failure.get_or_insert(error);
         }
     }
 
@@ -328,21 +328,22 @@ impl Dispatcher<'_> {
     /// Everything in a block has settled: firings run to their end, then listeners hear of the plan's own end, once.
     /// True while the block must stay open for that.
     pub(super) fn is_held_open(&mut self, frame: FrameId) -> bool {
-        self.frames[frame].closing = self.has_firings(frame);
-        if self.frames[frame].closing {
-            return true;
+        if self.has_firings(frame) {
+            return self.stays_open(frame);
         }
         let scope = self.frames[frame].scope;
         if self.frames[frame].block == BlockId(0) && !self.reactions.ends.contains_key(&scope) {
             if self.frames[frame].owner.is_none() {
                 self.check_reply();
             }
+            if self.has_aftermath(frame) {
+                return self.stays_open(frame);
+            }
             let end = self.end_of(frame);
             self.reactions.ends.insert(scope, end);
             self.commit(&[Subject::Plan(scope)]);
-            self.frames[frame].closing = self.has_firings(frame);
-            if self.frames[frame].closing {
-                return true;
+            if self.has_firings(frame) {
+                return self.stays_open(frame);
             }
         }
         let ended: Vec<NodeRef> = self.listeners_of(frame).collect();
@@ -351,7 +352,13 @@ impl Dispatcher<'_> {
                 self.reactions.deaf.insert(at, hearing);
             }
         }
+        self.frames[frame].life = Life::Ended;
         false
+    }
+
+    fn stays_open(&mut self, frame: FrameId) -> bool {
+        self.frames[frame].life = Life::Closing;
+        true
     }
 
     fn end_of(&self, frame: FrameId) -> RunState {

@@ -1,11 +1,13 @@
 //! Runs the graph: one dispatcher owns the state, attempts run beside it and answer by message.
 
 mod abort;
+mod aftermath;
 mod arguments;
 mod attempt;
 mod clock;
 mod compound;
 mod dispatcher;
+mod doubt;
 mod event;
 mod failure;
 mod frame;
@@ -14,6 +16,7 @@ mod input;
 mod listener;
 mod observer;
 mod outcome;
+mod park;
 mod people;
 mod policy;
 mod recording;
@@ -25,6 +28,7 @@ mod standstill;
 mod step;
 mod task;
 mod timer;
+mod undo;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -34,7 +38,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use listener::ListenerReport;
 pub use observer::{Observer, Silence, short_duration};
-pub use outcome::{Interruption, Outcome, StepReport, Usage};
+pub use outcome::{CheckReport, CheckStatus, Interruption, Outcome, StepReport, Usage, Verification};
 pub use people::{Answering, Asker, Asking};
 pub use policy::Defaults;
 pub use signal::{accepts_move, accepts_signal};
@@ -89,6 +93,8 @@ pub struct Context<'a> {
     pub log: Option<Box<dyn Log>>,
     /// What earlier processes of the run have written there.
     pub past: Option<Past>,
+    /// Somebody wants the run to go on, so what has failed is done again where the plan pauses for that.
+    pub retries: bool,
     /// Only lives through what was written: nothing is called.
     pub only_looks: bool,
     /// Who answers what the plan asks people, while the process lives.

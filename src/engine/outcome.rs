@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::dispatcher::Scope;
-use super::frame::{Frame, FrameId};
+use super::frame::{Frame, FrameId, Record, Undone};
 use super::listener::ListenerReport;
 use super::task::TaskReport;
 use crate::journal::{Question, StepError};
@@ -29,6 +29,10 @@ pub struct Outcome {
     pub listeners: Vec<ListenerReport>,
     /// Why the process let go of the run before its end.
     pub interruption: Option<Interruption>,
+    /// What was found out of its effects; nothing where it has not completed.
+    pub verification: Verification,
+    /// Why steps could not be taken back.
+    pub not_undone: Vec<Arc<StepError>>,
     /// What still waits for an answer, by the paths under which it is answered.
     pub questions: Vec<(Arc<str>, Arc<Question>)>,
     /// The paths of answers that were given beforehand and that nothing asked for.
@@ -37,10 +41,12 @@ pub struct Outcome {
 }
 
 /// Why a process lets go of a run that has not ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Interruption {
     /// Somebody asked for it.
     Asked,
+    /// A step has failed, and the plan says that the run waits then.
+    Failed(Arc<StepError>),
     /// The journal cannot be written.
     Journal(String),
     /// Everything waits for somebody outside, or for a moment that is far away.
@@ -104,17 +110,46 @@ struct Document<'a> {
     tasks: &'a [TaskReport],
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     listeners: &'a [ListenerReport],
-    verification: Verification,
+    verification: &'a Verification,
     usage: Usage,
     error: Option<Value>,
 }
 
-#[derive(Serialize)]
-struct Verification {
-    verified: usize,
-    unverified: usize,
-    failed: usize,
-    checks: [(); 0],
+/// What was found out of the effects of a run that has completed.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Verification {
+    pub verified: usize,
+    /// Calls that change something and say nothing of how to look at that.
+    pub unverified: usize,
+    pub failed: usize,
+    /// By path.
+    pub checks: Vec<CheckReport>,
+}
+
+/// What was found out of one step.
+#[derive(Clone, Debug, Serialize)]
+pub struct CheckReport {
+    pub path: Arc<str>,
+    pub status: CheckStatus,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<Value>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CheckStatus {
+    Verified,
+    Unverified,
+    Failed,
+}
+
+impl Verification {
+    pub(super) fn new(mut checks: Vec<CheckReport>) -> Self {
+        checks.sort_by(|one, other| one.path.cmp(&other.path));
+        let count = |status: CheckStatus| checks.iter().filter(|check| check.status == status).count();
+        let (verified, unverified) = (count(CheckStatus::Verified), count(CheckStatus::Unverified));
+        Self { verified, unverified, failed: count(CheckStatus::Failed), checks }
+    }
 }
 
 impl Outcome {
@@ -130,6 +165,8 @@ impl Outcome {
             tasks: Vec::new(),
             listeners: Vec::new(),
             interruption: None,
+            verification: Verification::default(),
+            not_undone: Vec::new(),
             questions: Vec::new(),
             unused_answers: Vec::new(),
             trace: Trace::default(),
@@ -168,7 +205,6 @@ impl Outcome {
     /// Whatever the writer says.
     pub fn write_json(&self, writer: impl std::io::Write) -> std::io::Result<()> {
         let steps = self.steps();
-        let unverified = steps.iter().filter(|step| step.status == StepState::Completed).count();
         let document = Document {
             version: 1,
             run: &self.run,
@@ -178,7 +214,7 @@ impl Outcome {
             steps,
             tasks: &self.tasks,
             listeners: &self.listeners,
-            verification: Verification { verified: 0, unverified, failed: 0, checks: [] },
+            verification: &self.verification,
             usage: self.usage,
             error: self.error.as_ref().map(|error| error.to_value()),
         };
@@ -190,7 +226,9 @@ impl Trace {
     fn report(&self, frame: &Frame, node: usize, statement: &Node, step: &Step) -> StepReport {
         let record = &frame.records[node];
         let details = record.details();
-        let state = frame.nodes[node].state;
+        // What stands still because it failed shows that.
+        let stands = u32::try_from(node).ok().and_then(|node| frame.heard.get(&node));
+        let state = stands.copied().unwrap_or(frame.nodes[node].state);
         let path = statement.name.as_ref().map_or_else(|| frame.path.clone(), |name| frame.path_of(name));
         let output = if state == StepState::Completed {
             statement.slot.and_then(|slot| frame.slots.get(slot as usize)).cloned().unwrap_or(Value::Null)
@@ -210,7 +248,7 @@ impl Trace {
                 .and_then(|details| details.arguments.clone())
                 .unwrap_or_else(|| Value::Map(Arc::default())),
             output,
-            attributes: if record.recovered { vec!["recovered"] } else { Vec::new() },
+            attributes: attributes(record),
             error,
             recovered,
             reason: record.reason,
@@ -220,6 +258,15 @@ impl Trace {
     fn instant(&self, since_start: u64) -> String {
         instant(self.begun_at, since_start)
     }
+}
+
+fn attributes(record: &Record) -> Vec<&'static str> {
+    let recovered = record.recovered.then_some("recovered");
+    let undone = record.details().and_then(|details| details.undone.as_ref()).map(|undone| match undone {
+        Undone::Yes => "undone",
+        Undone::No(_) => "undo_failed",
+    });
+    recovered.into_iter().chain(undone).collect()
 }
 
 /// A moment of a run as text, from microseconds since it began.

@@ -294,12 +294,13 @@ impl Dispatcher<'_> {
         let Some((_, hold)) = self.unhold(at) else { return };
         self.people.questions.answered(&answer.path);
         let Some(question) = hold.question else { return };
-        if question.kind == Waiting::Input {
-            self.complete(at, answer.value.clone());
-        } else if answer.value == Value::Bool(true) {
-            self.approve(at, &question);
-        } else {
-            self.unanswered(at, ErrorClass::Denied(Denied::Human), refusal(answer));
+        match question.kind {
+            Waiting::Confirm if answer.value == Value::Bool(true) => self.approve(at, &question),
+            Waiting::Confirm => self.unanswered(at, ErrorClass::Denied(Denied::Human), refusal(answer)),
+            Waiting::Answer => self.outcome_told(at, &answer.value),
+            Waiting::Input | Waiting::Retry | Waiting::Poll | Waiting::Outcome | Waiting::Time => {
+                self.complete(at, answer.value.clone());
+            }
         }
     }
 

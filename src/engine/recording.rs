@@ -9,7 +9,7 @@ use super::frame::Microseconds;
 use super::settle::End;
 use crate::journal::{
     Bound, Event, EventKind, EventName, Log, Message, News, NewsKind, Past, PastCall, PastQuestion, Questions,
-    StepError, Summary,
+    StepError, Summary, Waiting,
 };
 use crate::protocol::{RunState, StepState};
 use crate::value::Value;
@@ -108,15 +108,27 @@ impl Recording {
         }
     }
 
-    /// The latest execution of a call that an earlier process has begun. It is given once.
+    /// A call that an earlier process has begun: where it was made again after it had ended, the first time; of the last
+    /// time the latest execution. Each is given once.
     pub(super) fn begun(&mut self, path: &str) -> Option<PastCall> {
-        self.past.as_mut()?.steps.get_mut(path)?.call.take()
+        let step = self.past.as_mut()?.steps.get_mut(path)?;
+        step.earlier.pop_front().or_else(|| step.call.take())
     }
 
     /// Whether an earlier process has begun a call, and it was not given yet.
     pub(super) fn has_begun(&self, path: &str) -> bool {
         let step = self.past.as_ref().and_then(|past| past.steps.get(path));
-        step.is_some_and(|step| step.call.is_some())
+        step.is_some_and(|step| step.call.is_some() || !step.earlier.is_empty())
+    }
+
+    /// Whether an earlier process has written down that it was in doubt about a call, and it was not lived through yet.
+    pub(super) fn has_waited(&self, path: &str) -> bool {
+        self.past.as_ref().is_some_and(|past| past.tells(EventName::StepWaiting, path))
+    }
+
+    /// Whether an earlier process has written down the end of a step, and it was not lived through yet.
+    pub(super) fn has_settled(&self, path: &str) -> bool {
+        self.past.as_ref().is_some_and(|past| past.tells(EventName::StepSettled, path))
     }
 
     /// The oldest of what others have said to the run and no event tells of.
@@ -138,27 +150,22 @@ impl Recording {
         }
     }
 
-    /// How many attempts an earlier process made at a step.
-    pub(super) fn attempts(&self, path: &str) -> u32 {
-        self.past.as_ref().and_then(|past| past.steps.get(path)).map_or(0, |step| step.attempts)
-    }
-
     /// A call whose answer is among the news has begun again.
     pub(super) fn expect(&mut self, path: Arc<str>, at: NodeRef) {
         self.expecting.insert(path, at);
     }
 
-    /// What an earlier process asked at a step before this execution. It is given once.
-    pub(super) fn asked(&mut self, path: &str, execution: u32) -> Option<PastQuestion> {
+    /// What an earlier process asked at a step about this execution. It is given once.
+    pub(super) fn asked(&mut self, path: &str, kind: Waiting, execution: u32) -> Option<PastQuestion> {
         let asked = &mut self.past.as_mut()?.steps.get_mut(path)?.asked;
-        let index = asked.iter().position(|asked| asked.question.execution == execution)?;
+        let index = asked.iter().position(|asked| asked.question.concerns(kind, execution))?;
         Some(asked.remove(index))
     }
 
-    /// Whether an earlier process asked at a step before this execution.
-    pub(super) fn has_asked(&self, path: &str, execution: u32) -> bool {
+    /// Whether an earlier process asked at a step about this execution.
+    pub(super) fn has_asked(&self, path: &str, kind: Waiting, execution: u32) -> bool {
         let asked = self.past.as_ref().and_then(|past| past.steps.get(path)).map(|step| &step.asked);
-        asked.is_some_and(|asked| asked.iter().any(|asked| asked.question.execution == execution))
+        asked.is_some_and(|asked| asked.iter().any(|asked| asked.question.concerns(kind, execution)))
     }
 
     /// An answer that an earlier process took is not lived through again.
@@ -186,9 +193,11 @@ impl Recording {
         let goes_to = |news: &News| match &news.kind {
             NewsKind::Answer { path, .. } => expecting.get(path).map(|at| Some(*at)),
             NewsKind::Given(answer) => questions.step(&answer.path).map(|_| None),
-            NewsKind::Timer { .. } | NewsKind::Signal { .. } | NewsKind::TaskMoved { .. } | NewsKind::Cancel => {
-                Some(None)
-            }
+            NewsKind::Timer { .. }
+            | NewsKind::Signal { .. }
+            | NewsKind::TaskMoved { .. }
+            | NewsKind::Cancel { .. }
+            | NewsKind::Retried { .. } => Some(None),
         };
         let (index, at) = past.news.iter().enumerate().find_map(|(index, news)| Some((index, goes_to(news)?)))?;
         let news = past.news.remove(index)?;
@@ -211,6 +220,8 @@ impl Dispatcher<'_> {
         // The plan's own, as they are counted above: the paths of others name the step that holds them.
         let own = kind.name() == EventName::StepSettled && !kind.path().contains(['.', '[']);
         recording.steps_done += u64::from(own);
+        let again = kind.name() == EventName::StepRetried && !kind.path().contains(['.', '[']);
+        recording.steps_done -= u64::from(again).min(recording.steps_done);
         if let Some(past) = &mut recording.past
             && past.cross_off(kind.name(), kind.path())
         {
@@ -254,19 +265,18 @@ impl Dispatcher<'_> {
                 self.receive_move(&path, &status, &context.to_json(), None);
             }
             (NewsKind::Given(answer), _) => self.take_answer(&answer),
-            (NewsKind::Cancel, _) => self.stop(),
+            (NewsKind::Cancel { keep }, _) => self.stop(keep),
+            (NewsKind::Retried { path }, _) => self.retried_before(&path),
             (NewsKind::Answer { .. }, None) => {}
         }
         true
     }
 
     fn answered_before(&mut self, at: NodeRef, outcome: Result<Value, Arc<StepError>>) {
-        if self.leave_flight(at).is_none() {
-            return;
-        }
+        let Some(leaf) = self.leave_flight(at) else { return };
         match outcome {
             Ok(value) => self.settle(at, End::Completed(value)),
-            Err(error) => self.step_failed(at, error),
+            Err(error) => self.call_failed(at, leaf, error),
         }
     }
 

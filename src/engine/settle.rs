@@ -7,7 +7,8 @@ use std::time::Duration;
 use super::Program;
 use super::dispatcher::{Dispatcher, NodeRef};
 use super::event::Subject;
-use super::frame::{Flags, Frame, FrameId, Owner, Role};
+use super::frame::{Flags, Frame, FrameId, Life, Owner, Role};
+use super::undo::may_have_happened;
 use crate::eval::EvalError;
 use crate::graph::{Edge, Vertex};
 use crate::journal::{EventKind, StepError};
@@ -45,6 +46,8 @@ impl Dispatcher<'_> {
         let id = self.frames.len();
         self.frames.push(Frame::new(scope, block, slots, graph, outer, owner, path));
         if let Some(owner) = owner {
+            let beside = matches!(owner.role, Role::Verify | Role::Undo);
+            self.frames[id].aside = beside || self.frames[owner.frame].aside;
             self.record(owner.frame, owner.node).details_mut().frames.push(id);
         }
         id
@@ -109,6 +112,9 @@ impl Dispatcher<'_> {
         let (frame, node) = at;
         self.frames[frame].unsettled -= 1;
         let slot = self.node(program, at).slot;
+        if self.has_changed(program, at, &end) {
+            self.note_change(at);
+        }
         let mut failure = None;
         let output = match &end {
             End::Completed(value) if self.is_call(program, at) => Some(value.clone()),
@@ -127,6 +133,8 @@ impl Dispatcher<'_> {
             return;
         }
         self.leaves.remove(&at);
+        self.leave_doubt(at);
+        self.note_settled(at);
         self.reactions.waits.remove(&at);
         self.leave_queue(at);
         self.release_hold(at);
@@ -151,6 +159,21 @@ impl Dispatcher<'_> {
             error: failure.as_deref(),
         });
         self.commit(&[Subject::Step(at)]);
+    }
+
+    /// Whether the end of a call leaves something behind that can be taken back.
+    fn has_changed(&self, program: &Program, at: NodeRef, end: &End) -> bool {
+        if !self.aftermath.matters || !self.is_call(program, at) {
+            return false;
+        }
+        let effect = self.node(program, at).step().map(|step| step.effect);
+        let caught = self.frames[at.0].records[at.1 as usize].details().and_then(|details| details.error.as_deref());
+        let changed = match end {
+            End::Completed(_) => caught.is_none_or(may_have_happened),
+            End::Failed(error) => may_have_happened(error) || caught.is_some_and(may_have_happened),
+            End::GuardFalse | End::Upstream | End::Replied | End::Cancelled => false,
+        };
+        changed && effect.is_some_and(|effect| !effect.floats())
     }
 
     /// Whether the value of a node comes from outside.
@@ -328,7 +351,8 @@ impl Dispatcher<'_> {
 
     /// Everything in the frame has settled.
     pub(super) fn report_end(&mut self, frame: FrameId) {
-        if !std::mem::replace(&mut self.frames[frame].reported, true) {
+        if self.frames[frame].life == Life::Running {
+            self.frames[frame].life = Life::Ended;
             self.ended.push(frame);
         }
     }

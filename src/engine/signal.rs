@@ -35,8 +35,11 @@ impl Dispatcher<'_> {
                 self.receive_answer(&given);
                 self.recording.taken(Some(id));
             }
-            Ok(Said::Cancel(_)) => {
-                self.stop();
+            Ok(Said::Cancel(cancel)) => {
+                self.stop(cancel.keep);
+                if cancel.force {
+                    self.abandon_undo();
+                }
                 self.recording.taken(Some(id));
             }
             Err(fault) => {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::attempt::Leaf;
 use super::dispatcher::{Dispatcher, NodeRef, Timer};
-use super::frame::Ending;
+use super::frame::{Ending, Life};
 use super::outcome::Interruption;
 use super::signal::comes_from_outside;
 use crate::journal::StepError;
@@ -55,7 +55,7 @@ impl Dispatcher<'_> {
     }
 
     fn stall(&mut self, error: StepError) {
-        let root_has_ended = self.frames[0].ending.is_some() || self.frames[0].reported;
+        let root_has_ended = self.frames[0].ending.is_some() || self.frames[0].life != Life::Running;
         if !root_has_ended {
             self.reactions.stalled = Some(Arc::new(error));
             self.end_frame(0, &Ending::Cancelled);

@@ -20,7 +20,7 @@ impl Dispatcher<'_> {
     pub(super) fn process(&mut self, frame: FrameId, node: u32) {
         let at = (frame, node);
         let entry = self.frames[frame].nodes[node as usize];
-        if entry.state != StepState::Pending {
+        if entry.state != StepState::Pending || self.holds_back(at) {
             return;
         }
         let program = self.program(frame);
@@ -231,12 +231,22 @@ impl Dispatcher<'_> {
             if polls { ErrorClass::Validation(Validation::Until) } else { ErrorClass::Transient(Transient::Timeout) };
         let message = if polls { "what `until` waits for did not come" } else { "the time of `within` is over" };
         let mut error = StepError::new(class, message, &path);
-        if self.leaves.get(&at).is_some_and(super::attempt::Leaf::in_flight) && !step.effect.repeatable() {
+        let in_flight = self.leaves.get(&at).is_some_and(super::attempt::Leaf::in_flight);
+        if in_flight && !step.effect.floats() {
+            self.note_change(at);
+        }
+        if self.leave_doubt(at).is_some() || (in_flight && !step.effect.repeatable()) {
             let cause = Arc::new(error.clone());
             error.class = ErrorClass::UnknownOutcome;
             error.message = "whether this happened is not known: the time of `within` is over".into();
             error.cause = Some(cause);
             error.sent = crate::protocol::Sent::Maybe;
+        }
+        if error.class == ErrorClass::UnknownOutcome
+            && self.pauses(at, &error)
+            && let Some(leaf) = self.stop_flight(at)
+        {
+            return self.doubt(at, leaf, Arc::new(error), false);
         }
         self.drop_leaf(at);
         self.release_hold(at);

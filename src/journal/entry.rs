@@ -36,6 +36,9 @@ pub struct Entry {
     pub reason: Option<Arc<str>>,
     pub timer: Option<Bound>,
     pub wake: Option<String>,
+    /// Of a cancel: the effects stay.
+    #[serde(default)]
+    pub keep: bool,
     pub text: Option<Arc<str>>,
     pub by: Option<Arc<str>>,
     pub note: Option<Arc<str>>,

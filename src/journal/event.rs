@@ -27,7 +27,10 @@ pub enum EventKind<'a> {
     /// Another process goes on with the run: what follows happened after everything above had been read.
     RunResumed,
     /// Somebody asked for the run to end.
-    RunCancelling,
+    RunCancelling {
+        /// What it did shall not be taken back.
+        keep: bool,
+    },
     /// The process lets go of the run until somebody answers, a signal comes or a time is there.
     RunPaused {
         /// When it wants to go on by itself, in nanoseconds since 1970.
@@ -69,6 +72,10 @@ pub enum EventKind<'a> {
         value: &'a Value,
         by: Option<&'a str>,
         note: Option<&'a str>,
+    },
+    /// What had failed, and what worked for it, is done again as a new execution: somebody has resumed the run.
+    StepRetried {
+        path: &'a str,
     },
     /// A failure that an arm catches; what the arm calls follows under paths of its own.
     StepRecovering {
@@ -150,6 +157,10 @@ pub enum Waiting {
     Confirm,
     /// A form that somebody fills in.
     Input,
+    /// What can tell whether an attempt happened whose answer was lost.
+    Outcome,
+    /// Somebody who knows whether it happened.
+    Answer,
     /// A moment.
     Time,
 }
@@ -185,6 +196,8 @@ pub enum EventName {
     StepWaiting,
     #[serde(rename = "answer.given")]
     AnswerGiven,
+    #[serde(rename = "step.retried")]
+    StepRetried,
     #[serde(rename = "step.recovering")]
     StepRecovering,
     #[serde(rename = "step.settled")]
@@ -205,7 +218,7 @@ pub enum EventName {
 
 impl EventName {
     /// Every kind.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::RunStarted,
         Self::RunResumed,
         Self::RunCancelling,
@@ -214,6 +227,7 @@ impl EventName {
         Self::StepRunning,
         Self::StepWaiting,
         Self::AnswerGiven,
+        Self::StepRetried,
         Self::StepRecovering,
         Self::StepSettled,
         Self::TimerFired,
@@ -236,6 +250,7 @@ impl EventName {
             Self::StepRunning => "step.running",
             Self::StepWaiting => "step.waiting",
             Self::AnswerGiven => "answer.given",
+            Self::StepRetried => "step.retried",
             Self::StepRecovering => "step.recovering",
             Self::StepSettled => "step.settled",
             Self::TimerFired => "timer.fired",
@@ -257,6 +272,8 @@ impl Waiting {
             Self::Poll => "poll",
             Self::Confirm => "confirm",
             Self::Input => "input",
+            Self::Outcome => "outcome",
+            Self::Answer => "answer",
             Self::Time => "time",
         }
     }
@@ -282,10 +299,11 @@ impl EventKind<'_> {
         match self {
             Self::RunStarted { .. }
             | Self::RunResumed
-            | Self::RunCancelling
+            | Self::RunCancelling { .. }
             | Self::RunPaused { .. }
             | Self::RunSettled { .. } => "",
             Self::StepQueued { path }
+            | Self::StepRetried { path }
             | Self::StepRunning { path, .. }
             | Self::StepWaiting { path, .. }
             | Self::StepAsks { path, .. }
@@ -307,12 +325,13 @@ impl EventKind<'_> {
         match self {
             Self::RunStarted { .. } => EventName::RunStarted,
             Self::RunResumed => EventName::RunResumed,
-            Self::RunCancelling => EventName::RunCancelling,
+            Self::RunCancelling { .. } => EventName::RunCancelling,
             Self::RunPaused { .. } => EventName::RunPaused,
             Self::StepQueued { .. } => EventName::StepQueued,
             Self::StepRunning { .. } => EventName::StepRunning,
             Self::StepWaiting { .. } | Self::StepAsks { .. } | Self::StepSleeps { .. } => EventName::StepWaiting,
             Self::AnswerGiven { .. } => EventName::AnswerGiven,
+            Self::StepRetried { .. } => EventName::StepRetried,
             Self::StepRecovering { .. } => EventName::StepRecovering,
             Self::StepSettled { .. } => EventName::StepSettled,
             Self::TimerFired { .. } => EventName::TimerFired,

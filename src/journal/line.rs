@@ -57,21 +57,16 @@ impl Line<'_, '_> {
         }
         match kind {
             EventKind::RunResumed
-            | EventKind::RunCancelling
             | EventKind::StepQueued { .. }
+            | EventKind::StepRetried { .. }
             | EventKind::ListenerFired { .. } => {}
             EventKind::RunStarted { run, plan, .. } => self.texts(&[("run", Some(run)), ("plan", Some(plan))]),
-            EventKind::RunPaused { wake } => {
-                if let Some(wake) = wake {
-                    self.moment("wake", *wake);
-                }
-            }
+            EventKind::RunCancelling { keep } => self.flag("keep", *keep),
+            EventKind::RunPaused { wake } => self.moment("wake", *wake),
             EventKind::StepRunning { tool, attempt, call, .. } => {
                 self.texts(&[("tool", Some(*tool).filter(|tool| !tool.is_empty()))]);
                 self.field("attempt", attempt);
-                if let Some(call) = call {
-                    self.dispatch(call);
-                }
+                self.dispatch(*call);
             }
             EventKind::StepWaiting { attempt, what, wait, error, .. } => {
                 self.field("attempt", attempt);
@@ -82,10 +77,10 @@ impl Line<'_, '_> {
             EventKind::StepAsks { question, .. } => self.question(question),
             EventKind::StepSleeps { until, .. } => {
                 self.word("for", Waiting::Time.name());
-                self.moment("until", *until);
+                self.moment("until", Some(*until));
             }
             EventKind::AnswerGiven { value, by, note, .. } => {
-                self.value(&VALUE, value);
+                self.value(&VALUE, Some(*value));
                 self.texts(&[("by", *by), ("note", *note)]);
             }
             EventKind::StepRecovering { error, .. } => self.error(Some(error)),
@@ -93,15 +88,9 @@ impl Line<'_, '_> {
                 self.word("status", state.name());
                 self.field("attempt", attempts);
                 self.field("duration_ms", &millis(*duration));
-                if *recovered {
-                    self.field("recovered", &true);
-                }
-                if let Some(reason) = reason {
-                    self.word("reason", reason);
-                }
-                if let Some(output) = output {
-                    self.value(&OUTPUT, output);
-                }
+                self.flag("recovered", *recovered);
+                self.texts(&[("reason", *reason)]);
+                self.value(&OUTPUT, *output);
                 self.error(*error);
             }
             EventKind::TimerFired { timer, .. } => self.word("timer", timer.name()),
@@ -109,7 +98,7 @@ impl Line<'_, '_> {
             EventKind::TaskMoved { status, context, refused, .. } => self.task(status, context, *refused),
             EventKind::SignalReceived { signal, payload, refused } => {
                 self.field("signal", signal);
-                self.value(&PAYLOAD, payload);
+                self.value(&PAYLOAD, Some(*payload));
                 self.texts(&[("reason", *refused)]);
             }
             EventKind::RunSettled { state, reply, error } => {
@@ -124,37 +113,36 @@ impl Line<'_, '_> {
 
     fn task(&mut self, status: &str, context: &Value, refused: Option<&str>) {
         self.field("status", status);
-        self.value(&PAYLOAD, context);
+        self.value(&PAYLOAD, Some(context));
         self.texts(&[("reason", refused)]);
     }
 
-    fn dispatch(&mut self, call: &Dispatch<'_>) {
+    fn dispatch(&mut self, call: Option<Dispatch<'_>>) {
+        let Some(call) = call else { return };
         self.field("execution", &call.execution);
         self.field("trial", &call.trial);
         self.word("effect", call.effect.name());
         if !call.key.is_empty() {
             self.field("key", call.key);
         }
-        self.value(&ARGUMENTS, call.arguments);
+        self.value(&ARGUMENTS, Some(call.arguments));
     }
 
     fn question(&mut self, question: &Question) {
         self.word("for", question.kind.name());
         self.field("text", &question.text);
         self.texts(&[("by", question.by.as_deref())]);
-        if let Some(expires) = question.expires {
-            self.moment("expires", expires);
-        }
-        if question.kind == Waiting::Confirm {
+        self.moment("expires", question.expires);
+        if question.kind != Waiting::Input {
             self.field("execution", &question.execution);
-            self.field("binding", &question.binding);
-            if !question.tool.is_empty() {
-                self.field("tool", &question.tool);
-            }
-        } else {
+            let filled = |text: &'_ str| !text.is_empty();
+            let binding = Some(&*question.binding).filter(|binding| filled(binding));
+            self.texts(&[("binding", binding), ("tool", Some(&*question.tool).filter(|tool| filled(tool)))]);
+        }
+        if question.kind != Waiting::Confirm {
             self.field("form", &question.form);
         }
-        self.value(&ARGUMENTS, &question.arguments);
+        self.value(&ARGUMENTS, Some(&question.arguments));
     }
 
     fn texts(&mut self, texts: &[(&'static str, Option<&str>)]) {
@@ -165,8 +153,15 @@ impl Line<'_, '_> {
         }
     }
 
+    fn flag(&mut self, key: &'static str, holds: bool) {
+        if holds {
+            self.field(key, &true);
+        }
+    }
+
     /// Nanoseconds since 1970.
-    fn moment(&mut self, key: &'static str, nanos: i128) {
+    fn moment(&mut self, key: &'static str, nanos: Option<i128>) {
+        let Some(nanos) = nanos else { return };
         self.key(key);
         self.text.push(b'"');
         self.text.extend_from_slice(&instant(nanos));
@@ -174,7 +169,8 @@ impl Line<'_, '_> {
     }
 
     /// A value in the shortest of its forms that loses nothing.
-    fn value(&mut self, names: &ValueNames, value: &Value) {
+    fn value(&mut self, names: &ValueNames, value: Option<&Value>) {
+        let Some(value) = value else { return };
         let begin = self.text.len();
         let plain = value.is_plain_json();
         if plain {
@@ -375,11 +371,14 @@ mod tests {
             EventKind::RunStarted { run: "r", plan: "入职", steps: 2 },
             EventKind::StepQueued { path: "a" },
             EventKind::RunResumed,
-            EventKind::RunCancelling,
+            EventKind::RunCancelling { keep: false },
+            EventKind::RunCancelling { keep: true },
             EventKind::RunPaused { wake: Some(1_700_000_000_000_000_000) },
             EventKind::StepRunning { path: "a[\"k\"]", tool: "sys.echo", attempt: 1, call: Some(call) },
             EventKind::StepRunning { path: "b", tool: "", attempt: 1, call: None },
             EventKind::StepWaiting { path: "a", attempt: 1, what: Waiting::Poll, wait, error: None },
+            EventKind::StepWaiting { path: "a", attempt: 2, what: Waiting::Outcome, wait, error: Some(error) },
+            EventKind::StepRetried { path: "a" },
             EventKind::StepRecovering { path: "a", error },
             EventKind::TimerFired { path: "b", timer: Bound::Within },
             EventKind::StepSettled {

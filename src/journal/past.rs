@@ -62,6 +62,8 @@ pub struct PastStep {
     pub output: Option<Value>,
     /// Of a call that was dispatched at least once.
     pub call: Option<PastCall>,
+    /// Executions of it that ended, and after which it was made again, oldest first.
+    pub earlier: VecDeque<PastCall>,
     /// What people were asked about it, one question an execution.
     pub asked: Vec<PastQuestion>,
     /// The moment that it waits for, in nanoseconds since 1970.
@@ -83,6 +85,8 @@ pub struct PastCall {
     pub execution: u32,
     /// Of the current series of retries, from 1.
     pub trial: u32,
+    /// All that were made so far, those of earlier executions included.
+    pub attempts: u32,
     /// Empty for an execution of which no attempt was made yet.
     pub key: Arc<str>,
     pub arguments: Value,
@@ -122,8 +126,10 @@ pub enum NewsKind {
     Signal { signal: Arc<str>, payload: Value },
     /// An `external` task was moved.
     TaskMoved { path: Arc<str>, status: Arc<str>, context: Value },
-    /// Somebody asked for the end.
-    Cancel,
+    /// Somebody asked for the end; the effects shall stay, or not.
+    Cancel { keep: bool },
+    /// What had failed was to be done again.
+    Retried { path: Arc<str> },
 }
 
 impl Past {
@@ -147,7 +153,7 @@ impl Past {
                 self.leave_out_people(at);
                 self.paused(entry.wake.as_deref());
             }
-            EventName::RunCancelling => self.cancelling(at),
+            EventName::RunCancelling => self.cancelling(entry.keep, at),
             EventName::RunSettled => {
                 self.state = entry.run_state();
                 (self.reply, self.error) = (entry.reply, entry.error);
@@ -164,6 +170,7 @@ impl Past {
                     self.failed(&path, at, Arc::new(error));
                 }
             }
+            EventName::StepRetried => self.retried(entry.path.unwrap_or_default(), at),
             EventName::StepSettled => self.settled(entry, at, kept)?,
             EventName::ListenerFired => self.told(EventName::ListenerFired, &entry.path.unwrap_or_default()),
             EventName::TaskSet => {
@@ -205,6 +212,12 @@ impl Past {
         true
     }
 
+    /// Whether an event of this kind and place was written down that has not been lived through again.
+    #[must_use]
+    pub fn tells(&self, event: EventName, path: &str) -> bool {
+        self.told.contains_key(&place(event, path))
+    }
+
     /// How long, from a moment to now, the run neither went on nor waited for a moment of its own: waits for people, and
     /// for somebody to resume it. Both are in nanoseconds since 1970.
     #[must_use]
@@ -243,9 +256,9 @@ impl Past {
         self.told(EventName::RunStarted, "");
     }
 
-    fn cancelling(&mut self, at: i128) {
+    fn cancelling(&mut self, keep: bool, at: i128) {
         self.told(EventName::RunCancelling, "");
-        self.learn(at, NewsKind::Cancel);
+        self.learn(at, NewsKind::Cancel { keep });
     }
 
     fn paused(&mut self, wake: Option<&str>) {
@@ -254,6 +267,17 @@ impl Past {
         self.wake = wake.and_then(crate::value::parse_timestamp);
         // A moment that the run itself waits for comes nearer without a process, too.
         self.rests_until = self.wake.filter(|_| !self.only_people_are_awaited());
+    }
+
+    /// A step is done again, and so is what worked for it: what was called so far has ended.
+    fn retried(&mut self, path: Arc<str>, at: i128) {
+        let inside =
+            |own: &str| own.strip_prefix(&*path).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']));
+        for (_, step) in self.steps.iter_mut().filter(|(own, _)| inside(own)) {
+            step.earlier.extend(step.call.take());
+        }
+        self.told(EventName::StepRetried, &path);
+        self.learn(at, NewsKind::Retried { path });
     }
 
     fn resumed(&mut self, idle: i128, at: i128) {
@@ -285,20 +309,21 @@ impl Past {
         self.crashes = 0;
         let path = entry.path.take().unwrap_or_default();
         let what = entry.waits_for.unwrap_or(Waiting::Retry);
-        if matches!(what, Waiting::Confirm | Waiting::Input) {
+        if what == Waiting::Outcome {
+            self.lost(&path, at, entry.error.take());
+            return Ok(());
+        }
+        if matches!(what, Waiting::Confirm | Waiting::Input | Waiting::Answer) {
             let question = Arc::new(entry.question(kept)?);
             self.questions.ask(&path, question.clone());
-            let execution = question.execution;
-            let void = self
-                .steps
-                .get(&path)
-                .and_then(|step| step.asked.iter().find(|one| one.question.execution == execution));
+            let same = |one: &PastQuestion| one.question.concerns(what, question.execution);
+            let void = self.steps.get(&path).and_then(|step| step.asked.iter().find(|one| same(one)));
             if let Some(answer) = void.and_then(|void| void.answer.as_ref()).map(|answer| answer.path.clone()) {
                 self.forget_answer(&answer);
             }
             let step = self.step(path, at);
             step.state = StepState::Waiting;
-            step.asked.retain(|one| one.question.execution != execution);
+            step.asked.retain(|one| !same(one));
             step.asked.push(PastQuestion { question, answer: None, used: false });
             return Ok(());
         }
@@ -316,6 +341,17 @@ impl Past {
             call.trial = 0;
         }
         Ok(())
+    }
+
+    /// The answer to an attempt was lost. If the attempt is made again, that belongs to the same execution.
+    fn lost(&mut self, path: &Arc<str>, at: i128, error: Option<StepError>) {
+        if let Some(error) = error {
+            self.failed(path, at, Arc::new(error));
+        }
+        self.told(EventName::StepWaiting, path);
+        let step = self.step(path.clone(), at);
+        step.state = StepState::Waiting;
+        step.earlier.extend(step.call.take());
     }
 
     fn answered(&mut self, mut entry: Entry, at: i128, kept: &mut Kept<'_>) -> Result<(), EntryError> {
@@ -390,6 +426,7 @@ impl Past {
         let call = PastCall {
             execution,
             trial: entry.trial.unwrap_or(1),
+            attempts: step.attempts,
             key: entry.key.take().unwrap_or_default(),
             arguments: arguments.unwrap_or(Value::Null),
             phase: PastPhase::InFlight,
@@ -400,7 +437,8 @@ impl Past {
 
     fn forget_last_answer(&mut self, path: &str, execution: u32) {
         let asked = self.steps.get_mut(path).and_then(|step| step.asked.last_mut());
-        let Some(asked) = asked.filter(|asked| asked.question.execution == execution && !asked.used) else { return };
+        let gate = |asked: &&mut PastQuestion| asked.question.concerns(Waiting::Confirm, execution) && !asked.used;
+        let Some(asked) = asked.filter(gate) else { return };
         asked.used = true;
         let Some(answer) = asked.answer.as_ref().map(|answer| answer.path.clone()) else { return };
         let last =
@@ -472,6 +510,7 @@ impl Past {
             error: None,
             output: None,
             call: None,
+            earlier: VecDeque::new(),
             asked: Vec::new(),
             until: None,
         })

@@ -11,25 +11,25 @@ use crate::diag::closest;
 use crate::types::{decode, from_schema};
 use crate::value::{Key, Map, Value, timestamp_text};
 
-/// A question as it is told and written down.
+/// A question as it is told and written down: a gate, a form, or whether something happened.
 #[derive(Clone, Debug)]
 pub struct Question {
-    /// [`Waiting::Confirm`] or [`Waiting::Input`].
+    /// [`Waiting::Confirm`], [`Waiting::Input`] or [`Waiting::Answer`].
     pub kind: Waiting,
     pub text: Arc<str>,
     /// The role that answers.
     pub by: Option<Arc<str>>,
     /// Until when, in nanoseconds since 1970.
     pub expires: Option<i128>,
-    /// Of the call that a gate stands before.
+    /// Of the call that a gate stands before, or whose answer was lost.
     pub execution: u32,
-    /// What a gate stands before; empty for steps that hold others, and for forms.
+    /// What a gate stands before, or what was called; empty for steps that hold others, and for forms.
     pub tool: Arc<str>,
-    /// What a gate lets through; the fields of a form that have a value already.
+    /// What a gate lets through, or what was sent; the fields of a form that have a value already.
     pub arguments: Value,
     /// A hash of everything that an approval holds for; empty for forms.
     pub binding: Arc<str>,
-    /// The fields that are asked for.
+    /// The fields that are asked for; one field for the value of a call whose answer was lost.
     pub form: Vec<FormField>,
 }
 
@@ -184,6 +184,12 @@ impl Questions {
 const GATE: &str = "confirm";
 
 impl Question {
+    /// Whether it is the question of this kind about this execution.
+    #[must_use]
+    pub fn concerns(&self, kind: Waiting, execution: u32) -> bool {
+        self.kind == kind && self.execution == execution
+    }
+
     /// The path under which it is answered.
     #[must_use]
     pub fn path(&self, step: &Arc<str>) -> Arc<str> {
@@ -194,13 +200,17 @@ impl Question {
         let misfit = |fault: String| AnswerError::Misfit { path: given.path.clone(), fault };
         let mut answer =
             Answer { path: given.path.clone(), value: Value::Null, by: given.by.clone(), note: given.note.clone() };
-        if self.kind == Waiting::Confirm {
-            let decision = Decision::read(&given.value).map_err(misfit)?;
-            answer.value = Value::Bool(decision.approve);
-            answer.by = decision.by.or(answer.by);
-            answer.note = decision.note.or(answer.note);
-        } else {
-            answer.value = self.fill_in(&given.value).map_err(misfit)?;
+        match self.kind {
+            Waiting::Confirm => {
+                let decision = Decision::read(&given.value).map_err(misfit)?;
+                answer.value = Value::Bool(decision.approve);
+                answer.by = decision.by.or(answer.by);
+                answer.note = decision.note.or(answer.note);
+            }
+            Waiting::Answer => answer.value = self.find_out(&given.value).map_err(misfit)?,
+            Waiting::Input | Waiting::Retry | Waiting::Poll | Waiting::Outcome | Waiting::Time => {
+                answer.value = self.fill_in(&given.value).map_err(misfit)?;
+            }
         }
         self.check_role(&answer)?;
         Ok(answer)
@@ -217,6 +227,19 @@ impl Question {
             .as_ref()
             .map_or("the answer does not say who gives it".to_owned(), |by| format!("`{by}` answers"));
         Err(AnswerError::Role { path: answer.path.clone(), role: role.clone(), who })
+    }
+
+    /// Whether a call happened whose answer was lost, and what it gave.
+    fn find_out(&self, json: &Json) -> Result<Value, String> {
+        let known = Known::deserialize(json).map_err(|_| {
+            let value = self.form.first().map_or(String::new(), |field| format!(", \"value\": {}", field.ty));
+            format!("say whether it happened: {{\"happened\": true{value}}}, or {{\"happened\": false}} to have it sent again")
+        })?;
+        let value = match self.form.first().filter(|_| known.happened) {
+            Some(field) => field.read(known.value.as_ref())?,
+            None => Value::Null,
+        };
+        Ok(Value::object([("happened", Value::Bool(known.happened)), ("value", value)]))
     }
 
     /// The value of a form: what is given, and what needed no answer.
@@ -267,6 +290,15 @@ struct Decision {
     by: Option<Arc<str>>,
     #[serde(default)]
     note: Option<Arc<str>>,
+}
+
+/// `{"happened": true, "value": …}`
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Known {
+    happened: bool,
+    #[serde(default)]
+    value: Option<Json>,
 }
 
 impl Decision {

@@ -37,11 +37,17 @@ pub struct Move {
     pub context: Json,
 }
 
-/// `{"cancel": true}`: the run shall end.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+/// `{"cancel": true, "keep": …, "force": …}`: the run shall end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cancel {
     pub cancel: bool,
+    /// What it did shall not be taken back.
+    #[serde(default)]
+    pub keep: bool,
+    /// Even while it is being taken back.
+    #[serde(default)]
+    pub force: bool,
 }
 
 impl Said {
@@ -64,7 +70,7 @@ impl Said {
             return form(&json, written).map(Self::Answer);
         }
         if has("cancel") {
-            return form(&json, "a cancel is {\"cancel\": true}").map(Self::Cancel);
+            return form(&json, "a cancel is {\"cancel\": true, \"keep\": BOOL, \"force\": BOOL}").map(Self::Cancel);
         }
         Err("what is said to a run has one of the keys signal, task, answer, cancel".to_owned())
     }
@@ -89,7 +95,7 @@ mod tests {
         let signal = Signal { name: "go".into(), payload: serde_json::json!({ "n": 1 }) };
         let moved = Move { task: "sent".into(), status: "done".into(), context: Json::Null };
         let given = Given { path: "a.confirm".into(), value: true.into(), by: Some("desk".into()), note: None };
-        let cancel = Cancel { cancel: true };
+        let cancel = Cancel { cancel: true, keep: true, force: false };
         for said in [Said::Signal(signal), Said::Move(moved), Said::Answer(given), Said::Cancel(cancel)] {
             assert_eq!(Said::read(&said.to_text()).unwrap(), said);
         }

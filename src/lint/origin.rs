@@ -226,7 +226,7 @@ impl<'a> Trace<'_, 'a> {
         }
     }
 
-    /// What a block brings with it: the element of an `each`, the state of a `repeat`, what a `verify` has found.
+    /// What a block brings with it: the element of an `each`, the state of a `repeat`.
     fn local(&mut self, frame: BlockId, slot: u32, wanted: &[Arc<str>]) {
         let Some((outer, owner)) = self.subject.owner(frame).filter(|_| slot == 0) else { return };
         let Some(step) = owner.step() else { return };
@@ -240,11 +240,7 @@ impl<'a> Trace<'_, 'a> {
                     |node| if let NodeKind::Next(code) = &node.kind { Some(code) } else { None },
                 );
             }
-            _ => {
-                if let Some(verify) = step.verify().filter(|verify| verify.frame == frame) {
-                    self.call(outer, &verify.call, wanted);
-                }
-            }
+            _ => {}
         }
     }
 

@@ -168,13 +168,6 @@ impl Reach {
                 Some(StepKind::Ask(ask)) => self.open.extend(Door::ALL.map(|door| (door, ask.span))),
                 _ => {}
             }
-            let clauses = node.step().and_then(|step| step.clauses.as_deref());
-            let further = clauses
-                .into_iter()
-                .flat_map(|clauses| clauses.verify.iter().map(|verify| &verify.call).chain(&clauses.undo));
-            for call in further {
-                self.target(plan, call, &around, seen);
-            }
             node.inner(&mut |inner| self.block(plan, inner, &around, seen));
         }
     }

@@ -1,6 +1,7 @@
 //! What a rule looks at: one plan, checked and as written, and what its project says.
 
 use std::cell::OnceCell;
+use std::collections::HashSet;
 use std::rc::Rc;
 
 use super::Project;
@@ -46,14 +47,17 @@ impl<'a> Subject<'a> {
         project: &'a Project<'a>,
     ) -> Self {
         let (mut steps, mut owners) = (Vec::new(), vec![None; plan.blocks.len()]);
+        let mut asides = HashSet::new();
         for (block, node) in nodes(plan) {
             node.inner(&mut |inner| {
                 if let Some(owner) = owners.get_mut(inner.0 as usize) {
                     *owner = Some((block, node));
                 }
             });
+            asides.extend(node.step().into_iter().flat_map(Step::asides));
             steps.extend(node.step().map(|step| StepSite { block, node, step }));
         }
+        steps.retain(|site| !asides.contains(&site.block));
         let (graph, flow) = (OnceCell::new(), OnceCell::new());
         Self { source, written, plan, whole, sound, project, steps, owners, graph, flow }
     }
@@ -88,7 +92,7 @@ impl<'a> Subject<'a> {
         self.graph.get_or_init(|| Rc::new(graph::build(self.plan)))
     }
 
-    /// Every step of the plan, block by block.
+    /// Every step of the plan, block by block; what `verify` and `undo` call is part of its step.
     pub(super) fn steps(&self) -> impl Iterator<Item = &StepSite<'a>> {
         self.steps.iter()
     }

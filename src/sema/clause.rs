@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::checker::PlanChecker;
 use super::expr::{Code, Expectation};
-use super::plan::{After, Clauses, Confirm, Recover, StepKind, Until, Verify};
+use super::plan::{After, Clauses, Confirm, Recover, StepKind, Until};
 use super::step::CheckedBody;
 use crate::diag::{Diagnostic, Edit, codes};
 use crate::source::Span;
@@ -117,9 +117,7 @@ impl PlanChecker<'_> {
                 checked.verify = self.without_value(step, body, |checker| checker.verify(clause, body));
             }
             ast::ClauseKind::Undo(call) => {
-                let call = self.without_value(step, body, |checker| checker.call(call));
-                checked.undo = call.map(|(call, ..)| call);
-                self.mark_not_yet(clause.span, "`undo`");
+                checked.undo = self.without_value(step, body, |checker| checker.undo(call));
             }
         }
     }
@@ -132,33 +130,6 @@ impl PlanChecker<'_> {
         let own = self.seen_type(&step.name.text, body.ty.clone());
         self.names.retype(&step.name.text, own, Arc::default());
         checked
-    }
-
-    fn verify(&mut self, clause: &ast::Clause, body: &CheckedBody) -> Option<Verify> {
-        let ast::ClauseKind::Verify { call, every, within, binding, check, gives } = &clause.kind else { return None };
-        let found = self.call(call);
-        if let Some((found, ..)) = &found
-            && !found.effect.floats()
-        {
-            let message = format!("`verify` looks and never acts, and this call is of class `{}`", found.effect);
-            let diagnostic = Diagnostic::new(&codes::effects::VERIFY_NOT_READ, found.span, message);
-            self.diagnostics.push(diagnostic.help("call a tool of class `read`"));
-        }
-        let mut time =
-            |time: &Option<Box<ast::Expr>>| time.as_ref().map(|time| self.duration(time, "a time of `verify`"));
-        let (every, within) = (time(every), time(within));
-        let ty = found.as_ref().map_or(Type::Invalid, |(_, ty, _)| ty.clone());
-        let frame = self.open_block(super::checker::BlockKind::Do, None, &[]);
-        self.introduce_local(binding, ty);
-        let check = self.condition(check);
-        let gives = gives.as_ref().map(|gives| {
-            let expectation = Expectation::of(&"`gives` stands for the step's value, which");
-            self.value_of(gives, &body.ty, expectation)
-        });
-        self.close_block();
-        self.mark_not_yet(clause.span, "`verify`");
-        let (call, ..) = found?;
-        Some(Verify { span: clause.span, call, every, within, frame, check, gives })
     }
 
     /// `by "role"` and `expires d`.

@@ -126,7 +126,7 @@ impl PlanChecker<'_> {
             ast::StepBody::Input { prompt, by, expires, fields } => {
                 self.input(prompt, by.as_deref(), expires.as_deref(), fields)
             }
-            ast::StepBody::Wait(wait) => self.wait(step.name.span, wait),
+            ast::StepBody::Wait(wait) => self.wait(wait),
             ast::StepBody::Error => CheckedBody::damaged(Type::Invalid),
         }
     }

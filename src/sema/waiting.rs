@@ -107,7 +107,7 @@ impl PlanChecker<'_> {
     }
 
     /// `wait 5m`, `wait until t`, `wait for COND [-> T]`
-    pub(super) fn wait(&mut self, span: Span, wait: &ast::WaitFor) -> CheckedBody {
+    pub(super) fn wait(&mut self, wait: &ast::WaitFor) -> CheckedBody {
         let (wait, ty) = match wait {
             ast::WaitFor::Duration(duration) => (Wait::For(self.duration(duration, "`wait`")), Type::Null),
             ast::WaitFor::Until(time) => {
@@ -115,7 +115,6 @@ impl PlanChecker<'_> {
                 (Wait::Until(time), Type::Null)
             }
             ast::WaitFor::Condition { on, payload } => {
-                self.mark_not_yet(span, "`wait for`");
                 let on = self.event(on);
                 let payload = payload.as_ref().map(|payload| self.types.resolve(payload, self.diagnostics));
                 let ty = payload.clone().unwrap_or_else(|| self.brought(&on));

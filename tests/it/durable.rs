@@ -155,7 +155,7 @@ async fn killed_after(events: usize, plan: &str, said: &[&str]) -> (Ran, World) 
 }
 
 /// The keys of calls that a journal tells the end of.
-fn completed_keys(log: &MemoryLog) -> BTreeSet<String> {
+pub fn completed_keys(log: &MemoryLog) -> BTreeSet<String> {
     let mut keys = BTreeMap::new();
     let mut completed = BTreeSet::new();
     for line in log.lines() {

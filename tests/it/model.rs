@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use planrun::host::{Host, MemoryHost};
 use planrun::sema::{
-    Event, EventKind, Files, Listener, Node, NodeKind, Plan, PlanTest, Set, Status, Step, StepKind, Target, TaskTest,
-    Wait, check_file,
+    BlockId, Call, Event, EventKind, Files, Listener, Node, NodeKind, Plan, PlanTest, Set, Status, Step, StepKind,
+    Target, TaskTest, Wait, check_file,
 };
 use planrun::source::SourceFile;
 use planrun::tools::{Catalog, Permissions};
@@ -153,14 +153,18 @@ fn gates_and_ways_back_are_calls_and_texts() {
     let confirm = clauses.confirm.as_ref().unwrap();
     assert!(confirm.by.is_some() && confirm.expires.is_some());
     let verify = clauses.verify.as_ref().unwrap();
-    assert_eq!((plan.block(verify.frame).slots, plan.block(verify.frame).nodes.len()), (1, 0));
-    assert!(verify.every.is_some() && verify.within.is_some() && verify.gives.is_some());
-    let called = |target: &Target| match target {
-        Target::Tool(signature) => signature.path(),
-        Target::Plan(_, name) => name.to_string(),
+    let inside = |block: BlockId| plan.block(block).nodes[0].step().unwrap();
+    let called = |step: &Step| match &step.kind {
+        StepKind::Call(Call { target: Target::Tool(signature), .. }) => signature.path(),
+        _ => panic!("no call of a tool"),
     };
-    assert_eq!(called(&verify.call.target), "db.find");
-    assert_eq!(called(&clauses.undo.as_ref().unwrap().target), "db.write");
+    let look = inside(verify.body);
+    assert_eq!(
+        (called(look), plan.block(verify.body).slots, plan.block(verify.body).nodes.len()),
+        ("db.find".into(), 1, 2)
+    );
+    assert!(look.until().is_some() && look.within().is_some() && verify.gives);
+    assert_eq!(called(inside(clauses.undo.unwrap())), "db.write");
     assert!(step(&plan, "c").clauses.as_ref().unwrap().cache.is_some());
 }
 

@@ -154,8 +154,6 @@ fn what_cannot_run_yet_is_refused_before_anything_starts() {
         ("step e = infer(\"say\") -> string", "`infer`"),
         ("step e = ask helper(\"say\") -> string", "`ask`"),
         ("step e = sys.now() cache 5m", "`cache`"),
-        ("step e = sys.echo(value: 1) undo sys.nothing()", "`undo`"),
-        ("step e = sys.echo(value: 1) verify sys.now() as v => v != null", "`verify`"),
     ];
     for (construct, word) in constructs {
         let plan = format!(

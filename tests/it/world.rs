@@ -148,6 +148,7 @@ impl World {
             cancel: self.cancel.clone(),
             log,
             past,
+            retries: true,
             only_looks: false,
             answering: self.answering(),
         };

@@ -33,24 +33,16 @@ pub fn print(outcome: &Outcome, (format, output): (RunFormat, RunOutput), termin
             }
         }
     }
+    for error in &outcome.not_undone {
+        terminal.complain(&format!(
+            "`{}` failed, so that stays as it is: {}",
+            visible_line(&error.step),
+            visible_line(&error.message)
+        ));
+    }
     ask::tell_what_is_left(outcome, terminal);
-    match &outcome.interruption {
-        Some(Interruption::Journal(why)) => {
-            terminal.complain(why);
-            terminal.say(&format!("the run stopped where it was; go on with `planrun run --resume {}`", outcome.run));
-            return Ok(Exit::Environment);
-        }
-        Some(Interruption::Asked) => {
-            terminal.say(&format!("interrupted; go on with `planrun run --resume {}`", outcome.run));
-            return Ok(Exit::Interrupted);
-        }
-        Some(Interruption::Waiting { events, .. }) => {
-            if !events.is_empty() {
-                terminal.say(&format!("the run {} is paused: {}", outcome.run, visible_line(events)));
-            }
-            return Ok(Exit::Paused);
-        }
-        None => {}
+    if let Some(interruption) = &outcome.interruption {
+        return Ok(interrupted(&outcome.run, interruption, terminal));
     }
     if outcome.error.as_deref().is_some_and(is_out_of_reach) {
         terminal.say("check that the service runs and its address is right, or try the plan with `--mock`");
@@ -62,6 +54,34 @@ pub fn print(outcome: &Outcome, (format, output): (RunFormat, RunOutput), termin
         RunState::Failed | RunState::Stalled | RunState::Running => Exit::Findings,
         RunState::Paused => Exit::Paused,
     })
+}
+
+/// Why the process let go of the run, and how it goes on.
+fn interrupted(run: &str, why: &Interruption, terminal: Terminal) -> Exit {
+    match why {
+        Interruption::Journal(why) => {
+            terminal.complain(why);
+            terminal.say(&format!("the run stopped where it was; go on with `planrun run --resume {run}`"));
+            Exit::Environment
+        }
+        Interruption::Asked => {
+            terminal.say(&format!("interrupted; go on with `planrun run --resume {run}`"));
+            Exit::Interrupted
+        }
+        Interruption::Failed(_) => {
+            terminal.say(&format!(
+                "the run {run} is paused there; `planrun runs resume {run}` does it again, `planrun runs cancel {run}` \
+                 ends the run"
+            ));
+            Exit::Paused
+        }
+        Interruption::Waiting { events, .. } => {
+            if !events.is_empty() {
+                terminal.say(&format!("the run {run} is paused: {}", visible_line(events)));
+            }
+            Exit::Paused
+        }
+    }
 }
 
 /// What is printed of a run, as text that ends with a newline.

@@ -33,6 +33,14 @@ pub struct Look {
     pub terminal: Terminal,
 }
 
+/// How a run is gone on with.
+pub struct Onward {
+    pub look: Look,
+    pub answering: Answering,
+    /// What has failed is done again, where the plan pauses for that.
+    pub retries: bool,
+}
+
 /// A run and everything that it needs.
 pub struct Job {
     pub workspace: Workspace,
@@ -43,6 +51,8 @@ pub struct Job {
     pub past: Option<Past>,
     pub mock: bool,
     pub max_steps: Option<u64>,
+    /// What has failed is done again, where the plan pauses for that.
+    pub retries: bool,
     /// Who answers what the plan asks people.
     pub answering: Answering,
 }
@@ -55,7 +65,7 @@ pub fn resume(
     journal: &Journal,
     location: &Location,
     row: &RunRow,
-    (look, answering): (Look, Answering),
+    Onward { look, answering, retries }: Onward,
 ) -> Result<Exit, Failure> {
     if row.ended {
         if look.format == RunFormat::Ndjson {
@@ -78,7 +88,7 @@ pub fn resume(
     }
     let mut job = Job::pinned(journal, location, row)?;
     job.log = Some(Box::new(driver));
-    job.answering = answering;
+    (job.answering, job.retries) = (answering, retries);
     job.past = Some(past).filter(|past| past.last > 0);
     job.drive(look)
 }
@@ -144,6 +154,7 @@ impl Job {
             past: None,
             mock: pinned.mock,
             max_steps: pinned.max_steps,
+            retries: false,
             answering: Answering::default(),
         })
     }
@@ -195,6 +206,7 @@ impl Job {
             cancel: CancellationToken::new(),
             log: self.log.take(),
             past: self.past.take(),
+            retries: self.retries,
             only_looks: false,
             answering: std::mem::take(&mut self.answering),
         }

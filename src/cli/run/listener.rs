@@ -62,12 +62,13 @@ impl Listener {
             }
             EventKind::RunStarted { .. }
             | EventKind::StepQueued { .. }
+            | EventKind::StepRetried { .. }
             | EventKind::StepWaiting { .. }
             | EventKind::StepSleeps { .. }
             | EventKind::StepRecovering { .. }
             | EventKind::TimerFired { .. }
             | EventKind::RunResumed
-            | EventKind::RunCancelling
+            | EventKind::RunCancelling { .. }
             | EventKind::RunPaused { .. }
             | EventKind::TaskSet { .. }
             | EventKind::TaskMoved { .. }

@@ -18,7 +18,7 @@ use crate::journal::Log;
 use crate::journal::store::{Created, Journal, NewRun, Settings};
 use crate::project::make_own_folder;
 
-pub use drive::{Job, Look, fold, resume, seen};
+pub use drive::{Job, Look, Onward, fold, resume, seen};
 use pinned::Pinned;
 
 /// Checks and runs a plan, or goes on with a run.
@@ -31,7 +31,7 @@ pub fn run(arguments: &RunArguments, project: Option<&Path>, terminal: Terminal)
     if let Some(run) = &arguments.resume {
         let (journal, location) = journal_of(arguments.file.as_deref(), project)?;
         let row = journal.run(run)?;
-        return resume(&journal, &location, &row, (look, answering));
+        return resume(&journal, &location, &row, Onward { look, answering, retries: true });
     }
     let Some(file) = &arguments.file else { return Err(Failure::Usage("name a plan file".to_owned())) };
     let workspace = Workspace::open(file, project)?;
@@ -46,13 +46,15 @@ pub fn run(arguments: &RunArguments, project: Option<&Path>, terminal: Terminal)
     let run = arguments.run_id.clone().unwrap_or_else(|| drive::new_run_id(&*workspace.host));
     let program = Arc::new(Program::new(checked.plan.clone()));
     let (mock, max_steps) = (arguments.mock, arguments.max_steps);
-    let mut job = Job { workspace, program, inputs, run, log: None, past: None, mock, max_steps, answering };
+    let (log, past, retries) = (None, None, false);
+    let mut job = Job { workspace, program, inputs, run, log, past, mock, max_steps, retries, answering };
     if !arguments.no_journal {
         match written_down(&job, &checked)? {
             Begun::New(log) => job.log = Some(log),
             Begun::Before(journal) => {
                 let row = journal.run(&job.run)?;
-                return resume(&journal, &job.workspace.location, &row, (look, job.answering));
+                let onward = Onward { look, answering: job.answering, retries: true };
+                return resume(&journal, &job.workspace.location, &row, onward);
             }
         }
     }

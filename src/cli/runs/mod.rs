@@ -13,7 +13,7 @@ use std::path::Path;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::arguments::{RunFormat, RunOutput};
-use super::run::{Look, journal_of, resume};
+use super::run::{Look, Onward, journal_of, resume};
 use super::{Exit, Failure, Terminal};
 use crate::engine::Answering;
 use crate::journal::store::{Filter, Journal};
@@ -49,7 +49,7 @@ enum RunsCommand {
     Resume(ResumeArguments),
     Answer(say::AnswerArguments),
     Signal(say::SignalArguments),
-    Cancel(OneRun),
+    Cancel(CancelArguments),
     Export(export::Arguments),
     Prune(prune::Arguments),
 }
@@ -71,12 +71,18 @@ struct ResumeArguments {
     format: RunFormat,
 }
 
-/// One run.
+/// End a run, and take back what it did where its plan says how.
 #[derive(Debug, Args)]
-struct OneRun {
+struct CancelArguments {
     /// The run.
     #[arg(value_name = "RUN")]
     run: String,
+    /// Take nothing back.
+    #[arg(long)]
+    keep: bool,
+    /// End it even while it takes things back; what is left stays as it is.
+    #[arg(long)]
+    force: bool,
 }
 
 /// How something is printed.
@@ -108,7 +114,7 @@ pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) ->
         RunsCommand::Prune(arguments) => prune::run(&journal, arguments, terminal),
         RunsCommand::Answer(arguments) => say::answer(&journal, &location, arguments, terminal),
         RunsCommand::Signal(arguments) => say::signal(&journal, &location, arguments, terminal),
-        RunsCommand::Cancel(one) => cancel(&journal, &location, one, terminal),
+        RunsCommand::Cancel(arguments) => cancel(&journal, &location, arguments, terminal),
     }
 }
 
@@ -120,7 +126,8 @@ fn go_on(
 ) -> Result<Exit, Failure> {
     let look = Look { format: arguments.format, output: arguments.output, terminal };
     if let Some(run) = &arguments.run {
-        return resume(journal, location, &journal.run(run)?, (look, Answering::default()));
+        let onward = Onward { look, answering: Answering::default(), retries: true };
+        return resume(journal, location, &journal.run(run)?, onward);
     }
     let due = Filter { due: Some(super::workspace::real_host().now()), ..Filter::default() };
     let mut exit = Exit::Fine;
@@ -129,7 +136,8 @@ fn go_on(
             continue;
         }
         terminal.say(&format!("{} ({})", row.run, row.plan));
-        let one = resume(journal, location, &row, (look, Answering::default()))?;
+        let onward = Onward { look, answering: Answering::default(), retries: false };
+        let one = resume(journal, location, &row, onward)?;
         if one != Exit::Fine && one != Exit::Paused {
             exit = one;
         }
@@ -138,18 +146,24 @@ fn go_on(
 }
 
 /// Asks for the end of a run. One that nobody drives is driven to its end here.
-fn cancel(journal: &Journal, location: &Location, one: &OneRun, terminal: Terminal) -> Result<Exit, Failure> {
-    let row = journal.run(&one.run)?;
+fn cancel(
+    journal: &Journal,
+    location: &Location,
+    arguments: &CancelArguments,
+    terminal: Terminal,
+) -> Result<Exit, Failure> {
+    let row = journal.run(&arguments.run)?;
     if row.ended {
         terminal.complain(&format!("the run `{}` has ended already: {}", row.run, row.state));
         return Ok(Exit::Usage);
     }
-    journal.post(&row.run, &Said::Cancel(Cancel { cancel: true }).to_text())?;
+    let said = Cancel { cancel: true, keep: arguments.keep, force: arguments.force };
+    journal.post(&row.run, &Said::Cancel(said).to_text())?;
     if journal.is_driven(&row) {
         terminal.say("asked the process that drives the run to end it");
         return Ok(Exit::Fine);
     }
     let look = Look { format: RunFormat::Human, output: RunOutput::Reply, terminal };
-    resume(journal, location, &row, (look, Answering::default()))?;
+    resume(journal, location, &row, Onward { look, answering: Answering::default(), retries: false })?;
     Ok(Exit::Fine)
 }

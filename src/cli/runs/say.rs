@@ -4,7 +4,7 @@ use clap::Args;
 use serde_json::Value as Json;
 
 use crate::cli::arguments::{RunFormat, RunOutput, key_value};
-use crate::cli::run::{Job, Look, fold, resume};
+use crate::cli::run::{Job, Look, Onward, fold, resume};
 use crate::cli::workspace::real_host;
 use crate::cli::{Exit, Failure, Terminal};
 use crate::engine::{Answering, accepts_move, accepts_signal};
@@ -118,5 +118,5 @@ fn tell(
         return Ok(Exit::Fine);
     }
     let look = Look { format: RunFormat::Human, output: RunOutput::Reply, terminal };
-    resume(journal, location, row, (look, Answering::default()))
+    resume(journal, location, row, Onward { look, answering: Answering::default(), retries: true })
 }

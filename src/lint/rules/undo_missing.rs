@@ -33,5 +33,5 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
 }
 
 fn has_undo(node: &Node) -> bool {
-    node.step().and_then(|step| step.clauses.as_deref()).is_some_and(|clauses| clauses.undo.is_some())
+    node.step().is_some_and(|step| step.undo().is_some())
 }

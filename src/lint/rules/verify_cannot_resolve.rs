@@ -7,14 +7,16 @@ use crate::sema::expr::{Code, ReadKind};
 
 pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     for site in subject.steps() {
-        let Some(verify) = site.step.verify().filter(|verify| verify.gives.is_none()) else { continue };
+        let Some(verify) = site.step.verify().filter(|verify| !verify.gives) else { continue };
         let Some(slot) = site.node.slot else { continue };
         let read = |block, code: &Code| {
             let of_value = code.reads.iter().filter(|read| read.kind == ReadKind::Value && read.place.slot == slot);
             of_value.into_iter().find(|read| subject.frame(block, read.place) == Some(site.block)).map(|read| read.span)
         };
         let mut reader = None;
-        for (block, node) in nodes(subject.plan).filter(|(_, node)| !std::ptr::eq(*node, site.node)) {
+        let own = |block| site.step.asides().any(|aside| aside == block);
+        let others = nodes(subject.plan).filter(|(block, node)| !std::ptr::eq(*node, site.node) && !own(*block));
+        for (block, node) in others {
             node.codes(&mut |code| reader = reader.or_else(|| read(block, code)));
         }
         let Some(reader) = reader else { continue };

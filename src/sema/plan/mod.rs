@@ -187,11 +187,7 @@ impl Node {
         match &self.kind {
             NodeKind::Step(step) => {
                 if let StepKind::Each(each) = &step.kind {
-                    each.by.iter().for_each(&mut *visit);
-                }
-                if let Some(verify) = step.verify() {
-                    visit(&verify.check);
-                    verify.gives.iter().for_each(visit);
+                    each.by.iter().for_each(visit);
                 }
             }
             NodeKind::Listener(listener) => listener.when.iter().for_each(visit),

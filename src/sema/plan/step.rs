@@ -57,8 +57,8 @@ pub struct Clauses {
     /// How long the result may be given again.
     pub cache: Option<Code>,
     pub verify: Option<Verify>,
-    /// What takes the step back. The step's own slot holds its value, or null where it has none.
-    pub undo: Option<Call>,
+    /// What takes the step back: a block with one call, which reads the step's value, or null where it has none.
+    pub undo: Option<BlockId>,
 }
 
 /// A call of a tool or of another plan.
@@ -122,19 +122,15 @@ pub struct Confirm {
     pub expires: Option<Code>,
 }
 
-/// `verify CALL [every d within d] as v => CHECK [gives EXPR]`. While it is evaluated the step's own slot holds its
-/// value, or null where it has none.
+/// `verify CALL [every d within d] as v => CHECK [gives EXPR]`
 #[derive(Debug)]
 pub struct Verify {
     pub span: Span,
-    pub call: Call,
-    pub every: Option<Code>,
-    pub within: Option<Code>,
-    /// A block without statements: the frame of `check` and `gives`, whose slot 0 holds what the call gave.
-    pub frame: BlockId,
-    pub check: Code,
-    /// The value of the step where its own answer was lost.
-    pub gives: Option<Code>,
+    /// A block that makes the call, fails where the check does not hold, and gives the value of `gives`. It reads the
+    /// step's value, or null where its answer was lost.
+    pub body: BlockId,
+    /// Whether it knows the value of a step whose own answer was lost.
+    pub gives: bool,
 }
 
 /// `ask agent("…", with: {…}) -> T`
@@ -240,6 +236,12 @@ impl Step {
         self.clauses.as_ref()?.verify.as_ref()
     }
 
+    /// What takes it back.
+    #[must_use]
+    pub fn undo(&self) -> Option<BlockId> {
+        self.clauses.as_ref()?.undo
+    }
+
     /// Every expression that is evaluated in the frame of the step.
     pub(super) fn codes<'a>(&'a self, visit: &mut dyn FnMut(&'a Code)) {
         self.kind.codes(visit);
@@ -264,7 +266,13 @@ impl Step {
             | StepKind::Damaged => {}
         }
         self.recover.iter().for_each(|arm| visit(arm.body));
-        self.verify().iter().for_each(|verify| visit(verify.frame));
+        self.asides().for_each(visit);
+    }
+
+    /// Those of its blocks that run beside the flow of the plan: what looks whether the step happened, and what takes it
+    /// back.
+    pub fn asides(&self) -> impl Iterator<Item = BlockId> {
+        self.verify().map(|verify| verify.body).into_iter().chain(self.undo())
     }
 }
 
@@ -343,13 +351,6 @@ impl Clauses {
         if let Some(confirm) = &self.confirm {
             visit(&confirm.text);
             confirm.by.iter().chain(&confirm.expires).for_each(&mut *visit);
-        }
-        if let Some(verify) = &self.verify {
-            verify.call.codes(visit);
-            verify.every.iter().chain(&verify.within).for_each(&mut *visit);
-        }
-        if let Some(undo) = &self.undo {
-            undo.codes(visit);
         }
     }
 }

@@ -1,0 +1,274 @@
+//! What comes after the last step of a plan: effects are looked at where it has completed, and taken back where it has
+//! failed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::Program;
+use super::dispatcher::{Dispatcher, NodeRef};
+use super::doubt::Doubt;
+use super::frame::{Ending, FrameId, Owner, Role};
+use super::outcome::{CheckReport, CheckStatus, Verification};
+use crate::journal::StepError;
+use crate::protocol::StepState;
+use crate::sema::{BlockId, OnFailure, Step, StepKind, Target};
+use crate::types::{ErrorClass, Validation};
+
+/// What a run keeps for that.
+#[derive(Default)]
+pub(super) struct Aftermath {
+    /// Whether any plan of the run looks at its effects, or takes them back.
+    pub matters: bool,
+    /// Steps with an `undo` that may have changed something and have not settled.
+    pub touched: BTreeSet<NodeRef>,
+    /// Those that have settled, in that order.
+    pub happened: Vec<NodeRef>,
+    /// Calls of which nobody knows whether they happened.
+    pub doubts: BTreeMap<NodeRef, Doubt>,
+    /// What was found out of steps with a `verify`.
+    pub checks: BTreeMap<NodeRef, Check>,
+    stages: BTreeMap<FrameId, Stage>,
+}
+
+/// What a `verify` has found.
+#[derive(Clone, Debug)]
+pub(super) enum Check {
+    Holds,
+    /// It does not, or nobody could look.
+    Fails(Arc<StepError>),
+}
+
+/// How far the end of a plan instance has come.
+enum Stage {
+    /// So many steps are being looked at.
+    Verifying(usize),
+    Undoing {
+        /// The last one is taken back next.
+        left: Vec<NodeRef>,
+        current: Option<NodeRef>,
+    },
+    Over,
+}
+
+/// Whether a plan, or one that it calls, says how to look at effects or take them back.
+pub(super) fn matters(program: &Program) -> bool {
+    let steps = program.plan.blocks.iter().flat_map(|block| &block.nodes).filter_map(|node| node.step());
+    steps.map(Step::asides).any(|mut asides| asides.next().is_some())
+        || program.plans.iter().any(|called| matters(called))
+}
+
+impl Dispatcher<'_> {
+    /// Goes on with what comes after the steps of a plan instance; false where nothing of it is left.
+    pub(super) fn has_aftermath(&mut self, frame: FrameId) -> bool {
+        if !self.aftermath.matters {
+            return false;
+        }
+        loop {
+            match self.aftermath.stages.get_mut(&frame) {
+                None => {
+                    let stage = self.first_stage(frame);
+                    self.aftermath.stages.insert(frame, stage);
+                }
+                Some(Stage::Verifying(0)) => {
+                    self.conclude_verification();
+                    self.aftermath.stages.insert(frame, Stage::Over);
+                }
+                Some(Stage::Verifying(_) | Stage::Undoing { current: Some(_), .. }) => return true,
+                Some(Stage::Undoing { left, current }) => match left.pop() {
+                    Some(at) => {
+                        *current = Some(at);
+                        self.take_back(at);
+                    }
+                    None => {
+                        self.aftermath.stages.insert(frame, Stage::Over);
+                    }
+                },
+                Some(Stage::Over) => return false,
+            }
+        }
+    }
+
+    fn first_stage(&mut self, frame: FrameId) -> Stage {
+        if self.undoes(frame) {
+            return Stage::Undoing { left: self.to_take_back(frame), current: None };
+        }
+        if self.frames[frame].owner.is_none() && self.frames[frame].ending.is_none() {
+            return Stage::Verifying(self.verify_all());
+        }
+        Stage::Over
+    }
+
+    /// Whether a plan instance that has ended takes back what it did: where it failed, by its policy; where somebody
+    /// cancelled the run, unless the effects shall stay.
+    fn undoes(&self, frame: FrameId) -> bool {
+        match &self.frames[frame].ending {
+            Some(Ending::Failed(_)) => self.scopes[self.frames[frame].scope].policy.on_failure != OnFailure::Pause,
+            Some(Ending::Cancelled) => self.frames[frame].owner.is_none() && self.cancelled_for_good,
+            None => false,
+        }
+    }
+
+    /// Looks at every step that says how; tells how many.
+    fn verify_all(&mut self) -> usize {
+        let mut found = Vec::new();
+        for frame in 0..self.frames.len() {
+            let program = self.program(frame);
+            let verifies = |node: &crate::sema::Node| node.step().is_some_and(|step| step.verify().is_some());
+            let block = self.block(&program, frame);
+            let completed = |node: usize| self.frames[frame].nodes[node].state == StepState::Completed;
+            let own = block.nodes.iter().enumerate().filter(|(node, content)| verifies(content) && completed(*node));
+            found.extend(own.map(|(node, _)| (frame, u32::try_from(node).unwrap_or(u32::MAX))));
+        }
+        found.retain(|at| !self.aftermath.checks.contains_key(at));
+        for at in &found {
+            self.open_verify(*at);
+        }
+        found.len()
+    }
+
+    /// Opens what looks whether a step happened.
+    pub(super) fn open_verify(&mut self, at: NodeRef) {
+        let program = self.program(at.0);
+        if let Some(verify) = self.node(&program, at).step().and_then(Step::verify) {
+            self.open_aside(&program, at, verify.body, Role::Verify);
+        }
+    }
+
+    /// Opens a block beside the flow of the plan. One that is opened again gets a number: `x.verify`, `x.verify[1]`.
+    pub(super) fn open_aside(&mut self, program: &Program, at: NodeRef, body: BlockId, role: Role) {
+        let before = self.record(at.0, at.1).details().map(|details| details.frames.clone()).unwrap_or_default();
+        let same = before.iter().filter(|frame| self.frames[**frame].owner.is_some_and(|owner| owner.role == role));
+        let (own, word) = (self.path(program, at), if role == Role::Undo { "undo" } else { "verify" });
+        let path = match same.count() {
+            0 => format!("{own}.{word}"),
+            number => format!("{own}.{word}[{number}]"),
+        };
+        let owner = Owner { frame: at.0, node: at.1, role };
+        let frame = self.open_frame(self.frames[at.0].scope, body, Some(at.0), Some(owner), path.into());
+        self.start_frame(frame);
+    }
+
+    /// What looks at a step, or takes it back, has ended.
+    pub(super) fn aside_ended(&mut self, at: NodeRef, role: Role, frame: FrameId, outcome: Result<(), Ending>) {
+        if self.aftermath.doubts.contains_key(&at) {
+            return self.doubt_looked_at(at, frame, outcome);
+        }
+        let Some(body) = self.stage_of(at) else { return };
+        match self.aftermath.stages.get_mut(&body) {
+            Some(Stage::Verifying(open)) => {
+                *open = open.saturating_sub(1);
+                let check = self.check(at, outcome);
+                self.aftermath.checks.insert(at, check);
+            }
+            Some(Stage::Undoing { current, .. }) => {
+                if role == Role::Undo {
+                    *current = None;
+                    self.taken_back(at, outcome);
+                } else if self.resolved(at, frame, outcome) {
+                    self.open_undo(at);
+                    return;
+                } else if let Some(Stage::Undoing { current, .. }) = self.aftermath.stages.get_mut(&body) {
+                    *current = None;
+                }
+            }
+            Some(Stage::Over) | None => {}
+        }
+        self.ended.push(body);
+    }
+
+    /// The plan instance whose end works at a step.
+    fn stage_of(&self, at: NodeRef) -> Option<FrameId> {
+        let works = |stage: &Stage| match stage {
+            Stage::Verifying(_) => true,
+            Stage::Undoing { current, .. } => *current == Some(at),
+            Stage::Over => false,
+        };
+        self.aftermath.stages.iter().find(|(_, stage)| works(stage)).map(|(frame, _)| *frame)
+    }
+
+    /// Ends what is being taken back, and leaves the rest: somebody insists that the run ends.
+    pub(super) fn abandon_undo(&mut self) {
+        let mut current = Vec::new();
+        for stage in self.aftermath.stages.values_mut() {
+            if let Stage::Undoing { left, current: at } = stage {
+                left.clear();
+                current.extend(*at);
+            }
+        }
+        for at in current {
+            for frame in self.live_frames(at) {
+                self.end_frame(frame, &Ending::Cancelled);
+                if self.frames[frame].unsettled == 0 {
+                    self.report_end(frame);
+                }
+            }
+        }
+    }
+
+    /// What was found out of the effects of the run.
+    pub(super) fn verification(&self) -> Verification {
+        let mut checks = Vec::new();
+        for (at, check) in &self.aftermath.checks {
+            let (status, error) = match check {
+                Check::Holds => (CheckStatus::Verified, None),
+                Check::Fails(error) => (CheckStatus::Failed, Some(error.to_value())),
+            };
+            checks.push(CheckReport { path: self.own_path(*at), status, error });
+        }
+        for frame in (0..self.frames.len()).filter(|frame| !self.frames[*frame].aside) {
+            let program = self.program(frame);
+            for (node, content) in self.block(&program, frame).nodes.iter().enumerate() {
+                let at = (frame, u32::try_from(node).unwrap_or(u32::MAX));
+                let changes = content.step().is_some_and(|step| calls_tool(step) && !step.effect.floats());
+                if changes && self.state_of(at) == StepState::Completed && !self.aftermath.checks.contains_key(&at) {
+                    checks.push(CheckReport {
+                        path: self.path(&program, at),
+                        status: CheckStatus::Unverified,
+                        error: None,
+                    });
+                }
+            }
+        }
+        Verification::new(checks)
+    }
+
+    fn check(&self, at: NodeRef, outcome: Result<(), Ending>) -> Check {
+        let path = self.own_path(at);
+        match outcome {
+            Ok(()) => Check::Holds,
+            Err(Ending::Failed(error)) => {
+                let message = if says_no(&error) {
+                    format!("what `verify` looks for after `{path}` is not there")
+                } else {
+                    format!("nobody knows whether `{path}` is as it should be: {}", error.message)
+                };
+                let class = ErrorClass::Validation(Validation::Verify);
+                Check::Fails(Arc::new(StepError { cause: Some(error), ..StepError::new(class, message, &path) }))
+            }
+            Err(Ending::Cancelled) => {
+                let message = format!("the look at `{path}` was ended");
+                Check::Fails(Arc::new(StepError::new(ErrorClass::Validation(Validation::Verify), message, &path)))
+            }
+        }
+    }
+
+    /// Every step has been looked at: one that is not as it should be fails the run. Nothing is taken back any more.
+    fn conclude_verification(&mut self) {
+        let failed = self.aftermath.checks.values().find_map(|check| match check {
+            Check::Holds => None,
+            Check::Fails(error) => Some(error.clone()),
+        });
+        if let Some(error) = failed {
+            self.frames[0].first_failure.get_or_insert(error);
+        }
+    }
+}
+
+fn calls_tool(step: &Step) -> bool {
+    matches!(&step.kind, StepKind::Call(call) if matches!(call.target, Target::Tool(_)))
+}
+
+/// Whether a `verify` could look, and what it looks for is not there.
+pub(super) fn says_no(error: &StepError) -> bool {
+    matches!(error.class, ErrorClass::Validation(Validation::Until | Validation::Ensure))
+}

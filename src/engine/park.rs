@@ -1,0 +1,174 @@
+//! `on_failure: pause`: what has failed stays where it is, nothing new begins, and the run waits for somebody who resumes
+//! it; then what has failed is done again.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::attempt::tool_call;
+use super::dispatcher::{Dispatcher, NodeRef};
+use super::event::Subject;
+use super::frame::FrameId;
+use super::outcome::Interruption;
+use crate::journal::{EventKind, StepError};
+use crate::protocol::StepState;
+use crate::sema::OnFailure;
+use crate::types::ErrorClass;
+
+/// What stands still because something has failed.
+#[derive(Default)]
+pub(super) struct Parking {
+    /// Steps that have failed, and are not over.
+    steps: BTreeMap<NodeRef, Arc<StepError>>,
+    /// What could begin, had nothing failed.
+    held_back: Vec<NodeRef>,
+    /// The first execution of calls that are done again, by their paths: none before it had this number.
+    executions: BTreeMap<Arc<str>, u32>,
+}
+
+impl Dispatcher<'_> {
+    /// Whether the failure of a step makes the run wait for somebody instead of ending it.
+    pub(super) fn pauses(&self, at: NodeRef, error: &StepError) -> bool {
+        let frame = &self.frames[at.0];
+        let always = self.scopes[frame.scope].policy.on_failure == OnFailure::Pause;
+        let may = self.can_park(at.0) && frame.ending.is_none() && error.is_value();
+        may && (always || self.pauses_when_exhausted(at, error))
+    }
+
+    /// Whether the retries of a call were for this failure, and the run shall pause when they are used up.
+    pub(super) fn pauses_when_exhausted(&self, at: NodeRef, error: &StepError) -> bool {
+        let program = self.program(at.0);
+        let Some((step, call, _)) = tool_call(&program, self, at) else { return false };
+        let policy = &self.scopes[self.frames[at.0].scope].policy;
+        let retries = step.retry().is_some() || call.effect.repeatable();
+        let (_, on) = policy.backoff(step.retry(), call.effect);
+        retries && policy.pauses_when_exhausted(step.retry()) && on.iter().any(|pattern| pattern.matches(&error.class))
+    }
+
+    /// Whether something in a frame can stand still until another process goes on with the run.
+    pub(super) fn can_park(&self, frame: FrameId) -> bool {
+        !self.frames[frame].aside && (self.recording.is_durable() || self.context.only_looks)
+    }
+
+    /// A step has failed, and stands still.
+    pub(super) fn park(&mut self, at: NodeRef, error: Arc<StepError>) {
+        self.drop_leaf(at);
+        self.release_hold(at);
+        self.compounds.remove(&at);
+        let now = self.elapsed();
+        let record = self.record(at.0, at.1);
+        record.duration = record.started.map_or(0, |started| now - started);
+        record.details_mut().error = Some(error.clone());
+        let (attempts, duration) = (record.attempts, Duration::from_micros(record.duration));
+        self.frames[at.0].node(at.1).state = StepState::Waiting;
+        self.frames[at.0].heard.insert(at.1, StepState::Failed);
+        let path = self.own_path(at);
+        self.emit(EventKind::StepSettled {
+            path: &path,
+            state: StepState::Failed,
+            attempts,
+            duration,
+            recovered: false,
+            reason: None,
+            output: None,
+            error: Some(&error),
+        });
+        self.parking.steps.insert(at, error);
+        self.commit(&[Subject::Step(at)]);
+    }
+
+    /// The error of a step that stands still, which ends because of something else.
+    pub(super) fn leave_parking(&mut self, at: NodeRef) -> Option<Arc<StepError>> {
+        let error = self.parking.steps.remove(&at)?;
+        self.frames[at.0].heard.remove(&at.1);
+        Some(error)
+    }
+
+    /// Whether what is ready in a frame has to wait, since something has failed. Firings go on to their end.
+    pub(super) fn holds_back(&mut self, at: NodeRef) -> bool {
+        let holds = !self.parking.steps.is_empty() && !self.is_shielded(at.0);
+        if holds {
+            self.parking.held_back.push(at);
+        }
+        holds
+    }
+
+    fn is_shielded(&self, frame: FrameId) -> bool {
+        self.frames[frame].aside || self.firing_around(frame).is_some()
+    }
+
+    /// Why the process lets go of the run because of what has failed, as soon as nothing else is at work.
+    pub(super) fn failed_and_quiet(&self) -> Option<Interruption> {
+        let (_, error) = self.parking.steps.first_key_value()?;
+        let busy = self.is_let_go() || self.leaves.keys().any(|at| self.is_shielded(at.0));
+        (!busy).then(|| Interruption::Failed(error.clone()))
+    }
+
+    /// Somebody wants the run to go on: what has failed is done again. Nothing is where somebody has said no, and where
+    /// nobody knows what has happened.
+    pub(super) fn retry_failed(&mut self) {
+        let again = |error: &Arc<StepError>| !matches!(error.class, ErrorClass::Denied(_) | ErrorClass::UnknownOutcome);
+        if !self.parking.steps.values().all(again) {
+            return;
+        }
+        let failed: Vec<NodeRef> = self.parking.steps.keys().copied().collect();
+        for at in failed {
+            self.retry_step(at);
+        }
+    }
+
+    /// As an earlier process did.
+    pub(super) fn retried_before(&mut self, path: &str) {
+        let found = self.parking.steps.keys().copied().find(|at| *self.own_path(*at) == *path);
+        if let Some(at) = found {
+            self.retry_step(at);
+        }
+    }
+
+    fn retry_step(&mut self, at: NodeRef) {
+        let path = self.own_path(at);
+        self.emit(EventKind::StepRetried { path: &path });
+        self.leave_parking(at);
+        self.note_executions(at);
+        let record = self.record(at.0, at.1);
+        record.started = None;
+        let details = record.details_mut();
+        details.error = None;
+        details.frames.clear();
+        self.frames[at.0].node(at.1).state = StepState::Pending;
+        self.ready.push(Reverse(at));
+        if self.parking.steps.is_empty() {
+            self.ready.extend(self.parking.held_back.drain(..).map(Reverse));
+        }
+    }
+
+    /// Every attempt belongs to one execution, so their count is a number that no execution has had.
+    fn note_executions(&mut self, at: NodeRef) {
+        let attempts = self.record(at.0, at.1).attempts;
+        let path = self.own_path(at);
+        self.parking.executions.insert(path, attempts);
+        let mut open = self.inner_frames(at);
+        while let Some(frame) = open.pop() {
+            for node in 0..u32::try_from(self.frames[frame].records.len()).unwrap_or(u32::MAX) {
+                let inner = (frame, node);
+                let attempts = self.record(frame, node).attempts;
+                if attempts > 0 {
+                    let path = self.own_path(inner);
+                    *self.parking.executions.entry(path).or_default() += attempts;
+                }
+                open.extend(self.inner_frames(inner));
+            }
+        }
+    }
+
+    fn inner_frames(&self, (frame, node): NodeRef) -> Vec<FrameId> {
+        let details = self.frames[frame].records[node as usize].details();
+        details.map(|details| details.frames.clone()).unwrap_or_default()
+    }
+
+    /// The number of the first execution of a call.
+    pub(super) fn first_execution(&self, path: &str) -> u32 {
+        self.parking.executions.get(path).copied().unwrap_or(0)
+    }
+}

@@ -1,0 +1,236 @@
+//! Section 3.6: `on_failure: pause` keeps what was done, and what failed is done again when somebody resumes the run.
+
+use std::collections::BTreeSet;
+
+use serde_json::json;
+
+use crate::durable::completed_keys;
+use crate::world::Script::Fail;
+use crate::world::{Ran, World, after, give};
+use planrun::engine::Interruption;
+use planrun::journal::MemoryLog;
+use planrun::protocol::Sent::Answered;
+
+const TOOLS: &str = "
+use a
+tool a.read(x?: any) -> int read
+tool a.make(x?: any) -> int effect fails busy
+tool a.flaky(x?: any) -> int effect fails busy
+tool a.tell(x?: any) -> bool effect
+tool a.drop(x?: any) -> bool effect
+";
+
+fn busy() -> crate::world::Script {
+    after(10, Fail("tool.busy", Answered))
+}
+
+fn world(failures: usize) -> World {
+    let scripts = std::iter::repeat_n(busy(), failures).chain([after(10, give(json!(5)))]);
+    let mut world = World::new()
+        .tool("a.read", [give(json!(1))])
+        .tool("a.make", [after(30, give(json!(7)))])
+        .tool("a.flaky", scripts)
+        .tool("a.tell", [give(json!(true))])
+        .tool("a.drop", [give(json!(true))]);
+    world.journal = Some(MemoryLog::default());
+    world
+}
+
+fn plan(body: &str) -> String {
+    format!("{TOOLS}\nplan p() {{ policy {{ on_failure: pause }} {body} }}")
+}
+
+fn keys(ran: &Ran, tool: &str) -> BTreeSet<String> {
+    ran.calls(tool).iter().map(|seen| seen.key.clone()).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn r3_6_a_failure_pauses_the_run_and_a_resume_does_again_what_failed_and_what_waited_for_it() {
+    let text = plan(
+        "step one = a.make() undo a.drop(x: 1)
+         step two = a.flaky(x: one) retry { attempts: 2, on: [tool.busy], delay: 1s }
+         step three = a.make(x: two)
+         reply three",
+    );
+    let world = world(3);
+    let paused = world.run(&text).await;
+    assert!(
+        matches!(&paused.outcome.interruption, Some(Interruption::Failed(error)) if error.class.to_string() == "tool.busy")
+    );
+    assert_eq!(
+        (paused.outcome.state.name(), paused.status("two"), paused.status("three")),
+        ("paused", "failed".to_owned(), "pending".to_owned())
+    );
+    let ran = world.run(&text).await;
+    assert_eq!((ran.reply(), ran.calls("a.make").len(), ran.calls("a.flaky").len()), (json!(7), 2, 4));
+    assert_eq!(keys(&ran, "a.flaky").len(), 4, "an answered failure ends its execution");
+    assert_eq!((ran.calls("a.drop").len(), ran.status("two")), (0, "completed".to_owned()));
+    let again = world.run(&text).await;
+    assert_eq!((again.outcome.state.name(), again.calls("a.flaky").len()), ("completed", 4), "and that is its end");
+}
+
+#[tokio::test(start_paused = true)]
+async fn r3_6_what_is_in_flight_is_awaited_and_nothing_new_begins() {
+    let text = plan(
+        "step slow = a.make() after none
+         step bad = a.flaky() after none
+         step more = a.make(x: slow)
+         reply [slow, bad, more]",
+    );
+    let world = world(1);
+    let paused = world.run(&text).await;
+    assert_eq!((paused.status("slow"), paused.calls("a.make").len()), ("completed".to_owned(), 1));
+    let ran = world.run(&text).await;
+    assert_eq!((ran.reply(), ran.calls("a.make").len()), (json!([7, 5, 7]), 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn listeners_hear_of_the_failure_once_and_run_to_their_end() {
+    let text = plan(
+        "step bad = a.flaky()
+         listener alarm on bad is failed as e { step told = a.tell(x: e.class) step more = a.tell(x: told) }
+         reply bad",
+    );
+    let world = world(2);
+    let paused = world.run(&text).await;
+    assert_eq!((paused.calls("a.tell").len(), paused.status("alarm[0].more")), (2, "completed".to_owned()));
+    let paused = world.run(&text).await;
+    assert_eq!((paused.outcome.state.name(), paused.calls("a.tell").len()), ("paused", 2));
+    let ran = world.run(&text).await;
+    assert_eq!((ran.reply(), ran.calls("a.tell").len(), ran.calls("a.flaky").len()), (json!(5), 2, 3));
+    assert_eq!(ran.outcome.listeners[0].surplus, 1, "the second failure was an event, too");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_firing_that_fails_is_done_again_where_it_was() {
+    let text = plan(
+        "task t \"T\"
+         listener work on t is running { step one = a.make() step two = a.flaky(x: one) set t done }
+         set t running
+         step end = wait for t is done
+         reply \"done\"",
+    );
+    let world = world(2);
+    for _ in 0..2 {
+        let paused = world.run(&text).await;
+        assert!(matches!(paused.outcome.interruption, Some(Interruption::Failed(_))), "{:?}", paused.outcome.error);
+    }
+    let ran = world.run(&text).await;
+    assert_eq!((ran.reply(), ran.calls("a.make").len(), ran.calls("a.flaky").len()), (json!("done"), 1, 3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_called_plan_is_called_again_under_new_keys() {
+    let inner =
+        format!("{TOOLS}\nplan q() -> int {{ step made = a.make() undo a.drop(x: 1) step bad = a.flaky() reply bad }}");
+    let text =
+        format!("{TOOLS}\nuse \"./q.plan\" as q\nplan p() {{ policy {{ on_failure: pause }} step x = q.q() reply x }}");
+    let world = world(2).file("./q.plan", &inner);
+    for _ in 0..2 {
+        let paused = world.run(&text).await;
+        assert_eq!((paused.outcome.state.name(), paused.status("x")), ("paused", "failed".to_owned()));
+    }
+    let ran = world.run(&text).await;
+    assert_eq!((ran.reply(), ran.calls("a.make").len(), ran.calls("a.drop").len()), (json!(5), 3, 2));
+    assert_eq!((keys(&ran, "a.make").len(), keys(&ran, "a.flaky").len(), keys(&ran, "a.drop").len()), (3, 3, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_is_not_asked_again_by_resuming() {
+    let text = plan("step one = a.make() confirm \"Really?\" reply one");
+    let mut world = world(0);
+    world.answers = vec![("one.confirm", json!(false))];
+    let paused = world.run(&text).await;
+    assert!(
+        matches!(&paused.outcome.interruption, Some(Interruption::Failed(error)) if error.class.to_string() == "denied.human")
+    );
+    world.answers = vec![("one.confirm", json!(true))];
+    let again = world.run(&text).await;
+    assert_eq!((again.outcome.state.name(), again.calls("a.make").len()), ("paused", 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn retries_that_are_used_up_pause_where_the_step_says_so() {
+    let text = format!(
+        "{TOOLS}\nplan p() {{ step one = a.flaky() retry {{ attempts: 2, on: [tool.busy], on_exhausted: pause }} reply one }}"
+    );
+    let world = world(2);
+    assert_eq!(world.run(&text).await.outcome.state.name(), "paused");
+    assert_eq!(world.run(&text).await.reply(), json!(5));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancel_ends_a_run_that_is_paused_by_a_failure() {
+    let text = plan("step one = a.make() undo a.drop(x: 1) step bad = a.flaky() reply bad");
+    let world = world(9);
+    assert_eq!(world.run(&text).await.outcome.state.name(), "paused");
+    world.journal.as_ref().unwrap().say(r#"{"cancel": true}"#);
+    let ran = world.run(&text).await;
+    assert_eq!((ran.outcome.state.name(), ran.calls("a.drop").len()), ("cancelled", 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_journal_nothing_can_pause_and_nothing_is_undone() {
+    let mut world = world(9);
+    world.journal = None;
+    let ran = world.run(&plan("step one = a.make() undo a.drop(x: 1) step bad = a.flaky()")).await;
+    assert_eq!((ran.class().as_str(), ran.calls("a.drop").len()), ("tool.busy", 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_pauses_and_dies_after_any_event_comes_to_the_same_end() {
+    let inner =
+        format!("{TOOLS}\nplan q() -> int {{ step made = a.make() undo a.drop(x: 1) step bad = a.flaky() reply bad }}");
+    let text = format!(
+        "{TOOLS}\nuse \"./q.plan\" as q\nplan p() {{
+            policy {{ on_failure: pause }}
+            step first = a.make()
+            step x = q.q()
+            listener alarm on x is failed as e {{ step told = a.tell(x: e.class) }}
+            step all = each n in [1, 2] max 5 parallel 1 {{ step made = a.flaky(x: n) yield made }}
+            reply [x, size(all)]
+        }}"
+    );
+    let scripts = || {
+        let good = || after(10, give(json!(5)));
+        [busy(), busy(), good(), busy(), good(), good()]
+    };
+    let fresh = || world(0).tool("a.flaky", scripts()).file("./q.plan", &inner);
+    let to_the_end = async |world: &World| {
+        for _ in 0..12 {
+            let ran = world.run_until_it_dies(&text, std::collections::BTreeMap::new()).await?;
+            if ran.outcome.state.name() != "paused" {
+                return Some(ran);
+            }
+            // Effects in flight when the process died happened, as far as anybody knows.
+            for (path, question) in &ran.outcome.questions {
+                let value = if question.tool.ends_with("flaky") { 5 } else { 7 };
+                let value = if question.tool.ends_with("drop") || question.tool.ends_with("tell") {
+                    json!(true)
+                } else {
+                    json!(value)
+                };
+                let said = json!({ "answer": path, "value": { "happened": true, "value": value } });
+                world.journal.as_ref().unwrap().say(&said.to_string());
+            }
+        }
+        panic!("it never ends");
+    };
+    let whole = fresh();
+    let undisturbed = to_the_end(&whole).await.unwrap();
+    assert_eq!(undisturbed.reply(), json!([5, 2]), "{:?}", undisturbed.outcome.error);
+    let count = whole.journal.as_ref().unwrap().lines().len();
+    for events in 1..count {
+        let mut world = fresh();
+        world.journal = Some(MemoryLog::default().dying_after(events));
+        assert!(to_the_end(&world).await.is_none());
+        let log = world.journal.take().unwrap();
+        let (completed, before) = (completed_keys(&log), world.seen().len());
+        world.journal = Some(log.living());
+        let ran = to_the_end(&world).await.unwrap();
+        assert_eq!(ran.reply(), json!([5, 2]), "killed after {events}: {:?}", ran.outcome.error);
+        assert!(keys(&ran, "a.tell").len() <= 1, "killed after {events}");
+        let again: Vec<_> = ran.seen[before..].iter().filter(|seen| completed.contains(&seen.key)).collect();
+        assert!(again.is_empty(), "killed after {events}: ended and called again: {again:?}");
+    }
+}

@@ -1,0 +1,176 @@
+//! Sections 3.8 and 10.7: what looks at effects, and what becomes of calls whose answer was lost.
+
+use serde_json::json;
+
+use crate::world::Script::Fail;
+use crate::world::{World, after, give};
+use planrun::engine::Interruption;
+use planrun::journal::MemoryLog;
+use planrun::protocol::Sent::{Answered, Maybe};
+
+const TOOLS: &str = "
+use a
+tool a.make(x?: any) -> int effect fails busy
+tool a.drop(x?: any) -> bool effect
+tool a.look(x?: any) -> { there: bool, id?: int } read
+";
+
+fn world() -> World {
+    World::new()
+        .tool("a.make", [after(10, give(json!(7)))])
+        .tool("a.drop", [give(json!(true))])
+        .tool("a.look", [give(json!({ "there": true, "id": 5 }))])
+}
+
+fn plan(body: &str) -> String {
+    format!("{TOOLS}\nplan p() {{ {body} }}")
+}
+
+#[tokio::test(start_paused = true)]
+async fn r3_8_effects_are_looked_at_at_the_end_and_those_without_a_look_are_unverified() {
+    let ran = world()
+        .run(&plan("step one = a.make() verify a.look(x: one) as found => found.there step two = a.make() reply one"))
+        .await;
+    let told = &ran.outcome.verification;
+    assert_eq!((told.verified, told.unverified, told.failed), (1, 1, 0));
+    assert_eq!((ran.reply(), ran.calls("a.look").len()), (json!(7), 1));
+    assert_eq!(ran.calls("a.look")[0].arguments, json!({ "x": 7 }));
+    assert_eq!(ran.outcome.usage.calls, 2, "a look needs no budget");
+    let paths: Vec<&str> = told.checks.iter().map(|check| &*check.path).collect();
+    assert_eq!(paths, ["one", "two"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn r3_8_a_look_that_polls_waits_within_its_bound() {
+    let polls = "step one = a.make() verify a.look() every 10s within 1m as found => found.there reply one";
+    let no = || give(json!({ "there": false }));
+    let ran = world().tool("a.look", [no(), no(), give(json!({ "there": true }))]).run(&plan(polls)).await;
+    assert_eq!((ran.outcome.state.name(), ran.calls("a.look").len()), ("completed", 3));
+    let ran = world().tool("a.look", [no()]).run(&plan(polls)).await;
+    assert_eq!(
+        (ran.class().as_str(), ran.reply(), ran.status("one")),
+        ("validation.verify", json!(7), "completed".to_owned())
+    );
+    assert!(ran.took >= 60_000);
+}
+
+#[tokio::test(start_paused = true)]
+async fn r3_8_a_look_that_finds_nothing_or_breaks_fails_the_run_and_nothing_is_undone() {
+    let body = "step one = a.make() verify a.look() as found => found.there undo a.drop(x: 1) reply one";
+    for script in [give(json!({ "there": false })), Fail("tool.failed", Answered)] {
+        let ran = world().tool("a.look", [script]).run(&plan(body)).await;
+        assert_eq!((ran.class().as_str(), ran.status("one")), ("validation.verify", "completed".to_owned()));
+        assert_eq!((ran.calls("a.drop").len(), ran.outcome.verification.failed), (0, 1));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn r3_8_one_look_that_breaks_does_not_stop_the_others() {
+    let ran = world()
+        .tool("a.look", [Fail("tool.failed", Answered), give(json!({ "there": true }))])
+        .run(&plan(
+            "step one = a.make() verify a.look(x: 1) as found => found.there
+             step two = a.make() verify a.look(x: 2) as found => found.there",
+        ))
+        .await;
+    let told = &ran.outcome.verification;
+    assert_eq!((told.verified, told.unverified, told.failed), (1, 0, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn r3_8_a_lost_answer_is_found_again() {
+    let lost = || world().tool("a.make", [Fail("transient.timeout", Maybe), give(json!(9))]);
+    let gives = "step one = a.make() verify a.look() as found => found.there gives found.id ?? 0 reply one";
+    let ran = lost().run(&plan(gives)).await;
+    assert_eq!((ran.reply(), ran.calls("a.make").len(), ran.calls("a.look").len()), (json!(5), 1, 1));
+    assert_eq!(ran.outcome.verification.verified, 1, "it has been looked at already");
+    // It did not happen: the same execution goes out again.
+    let there = give(json!({ "there": true, "id": 5 }));
+    let ran = lost().tool("a.look", [give(json!({ "there": false })), there]).run(&plan(gives)).await;
+    assert_eq!(ran.reply(), json!(9));
+    let calls = ran.calls("a.make");
+    assert_eq!((calls.len(), &calls[0].key), (2, &calls[1].key));
+    assert_eq!(ran.status("one.verify[1]"), "completed", "and at the end it was looked at");
+    // Nobody reads it, so that it happened is enough.
+    let ran = lost().run(&plan("step one = a.make() verify a.look() as found => found.there")).await;
+    assert_eq!((ran.outcome.state.name(), ran.calls("a.make").len()), ("completed", 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn r3_8_without_a_value_the_run_waits_for_somebody_where_it_pauses() {
+    let lost = || world().tool("a.make", [Fail("transient.timeout", Maybe), give(json!(9))]);
+    let text =
+        plan("policy { on_failure: pause } step one = a.make() verify a.look() as found => found.there reply one");
+    for (answer, reply, sent) in [(json!({ "happened": true, "value": 4 }), 4, 1), (json!({ "happened": false }), 9, 2)]
+    {
+        let mut world = lost();
+        world.journal = Some(MemoryLog::default());
+        let paused = world.run(&text).await;
+        assert!(matches!(paused.outcome.interruption, Some(Interruption::Waiting { .. })));
+        assert_eq!(&*paused.outcome.questions[0].0, "one");
+        world.answers = vec![("one", answer)];
+        let ran = world.run(&text).await;
+        assert_eq!((ran.reply(), ran.calls("a.make").len()), (json!(reply), sent), "{:?}", ran.outcome.error);
+        assert_eq!(
+            ran.calls("a.make").iter().map(|seen| &seen.key).collect::<std::collections::BTreeSet<_>>().len(),
+            1
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn r10_7_after_a_crash_an_effect_in_flight_waits_for_somebody_whatever_the_policy() {
+    for policy in ["undo", "settle", "pause"] {
+        let text = plan(&format!("policy {{ on_failure: {policy} }} step one = a.make() undo a.drop(x: 1) reply one"));
+        let mut world = world().tool("a.make", [after(1000, give(json!(7))), give(json!(8))]);
+        // Started, running, and no more.
+        world.journal = Some(MemoryLog::default().dying_after(2));
+        assert!(world.run_until_it_dies(&text, std::collections::BTreeMap::new()).await.is_none());
+        let log = world.journal.take().unwrap().living();
+        world.journal = Some(log);
+        let paused = world.run(&text).await;
+        assert_eq!((paused.outcome.state.name(), paused.calls("a.make").len()), ("paused", 1), "{policy}");
+        world.answers = vec![("one", json!({ "happened": true, "value": 4 }))];
+        let ran = world.run(&text).await;
+        assert_eq!((ran.reply(), ran.calls("a.make").len()), (json!(4), 1), "{policy}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_in_doubt_that_dies_after_any_event_never_acts_twice() {
+    let text = plan(
+        "step one = a.make() verify a.look() every 10s within 25s as found => found.there gives found.id ?? 0
+         step two = a.make(x: one) reply two",
+    );
+    let no = || give(json!({ "there": false }));
+    let world = || {
+        World::new()
+            .tool("a.make", [after(10, Fail("transient.timeout", Maybe)), after(10, give(json!(7)))])
+            .tool("a.drop", [give(json!(true))])
+            .tool("a.look", [after(5, no()), after(5, no()), after(5, no()), give(json!({ "there": true, "id": 7 }))])
+    };
+    let mut whole = world();
+    let log = MemoryLog::default();
+    whole.journal = Some(log.clone());
+    let undisturbed = whole.run(&text).await;
+    assert_eq!(
+        (undisturbed.reply(), undisturbed.calls("a.make").len()),
+        (json!(7), 3),
+        "{:?}",
+        undisturbed.outcome.error
+    );
+    for events in 1..log.lines().len() {
+        let mut world = world();
+        world.journal = Some(MemoryLog::default().dying_after(events));
+        assert!(world.run_until_it_dies(&text, std::collections::BTreeMap::new()).await.is_none());
+        let log = world.journal.take().unwrap().living();
+        world.journal = Some(log);
+        world.answers = vec![("two", json!({ "happened": true, "value": 7 }))];
+        let ran = world.run(&text).await;
+        assert_eq!(ran.outcome.state.name(), "completed", "killed after {events}: {:?}", ran.outcome.questions);
+        assert_eq!(ran.reply(), json!(7), "killed after {events}");
+        let keys: std::collections::BTreeSet<String> =
+            ran.calls("a.make").iter().map(|seen| seen.key.clone()).collect();
+        assert_eq!(keys.len(), 2, "killed after {events}");
+    }
+}
