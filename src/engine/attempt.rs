@@ -10,12 +10,12 @@ use super::dispatcher::{Dispatcher, NodeRef, Timer};
 use super::failure::timed_out;
 use super::frame::FrameId;
 use super::settle::End;
-use crate::journal::{Dispatch, EventKind, PastCall, PastPhase, StepError, Waiting};
+use crate::journal::{Dispatch, EventKind, PastCall, PastPhase, StepError, Used, Waiting};
 use crate::protocol::Sent;
 use crate::protocol::StepState;
 use crate::sema::{Call, Step, StepKind, Target};
 use crate::tools::{CallError, Outcome, Reply, Request};
-use crate::types::{Budget, Effect, ErrorClass, Signature, Validation};
+use crate::types::{Effect, ErrorClass, Signature, Validation};
 use crate::value::Value;
 
 /// How long a transport gets to stop after a timeout, such as a program to die.
@@ -144,7 +144,7 @@ impl Dispatcher<'_> {
         if !matches!(&past.arguments, Value::Map(map) if map.is_empty()) {
             record.details_mut().arguments = Some(past.arguments.clone());
         }
-        self.count_calls(at.0, made);
+        self.spend(at.0, made, past.used);
         let phase = match past.phase {
             PastPhase::InFlight | PastPhase::Ended => Phase::Lost,
             PastPhase::Waiting(_) => Phase::Waiting,
@@ -192,11 +192,10 @@ impl Dispatcher<'_> {
     fn attempt(&mut self, program: &Arc<Program>, at: NodeRef, step: &Step, signature: &Arc<Signature>, leaf: Leaf) {
         let scope = self.frames[at.0].scope;
         let Some(mut leaf) = self.with_approval(program, at, step, leaf) else { return };
-        if let Some(limit) = self.spent_budget(scope).filter(|_| !self.frames[at.0].aside) {
-            self.give_slot(scope);
-            return self.budget_is_spent(at, limit);
+        if self.budget_is_spent(at) {
+            return self.give_slot(scope);
         }
-        self.count_calls(at.0, 1);
+        self.spend(at.0, 1, Used::default());
         leaf.attempt += 1;
         leaf.number = self.number();
         self.frames[at.0].node(at.1).state = StepState::Running;
@@ -372,15 +371,18 @@ impl Dispatcher<'_> {
         let max_result = self.scopes[scope].policy.max_result;
         let attempts = self.record(at.0, at.1).attempts;
         match outcome {
-            Ok(answer) => match self.contracts.result(signature, answer, max_result) {
-                Ok(value) => self.answered(program, at, step, leaf, value),
-                Err(fault) => {
-                    let path = self.path(program, at);
-                    let mut error = StepError::new(ErrorClass::Validation(Validation::Result), fault, &path);
-                    (error.attempt, error.sent) = (attempts, Sent::Answered);
-                    self.step_failed(at, Arc::new(error));
+            Ok(answer) => {
+                self.report_usage(at, signature, &answer);
+                match self.contracts.result(signature, answer, max_result) {
+                    Ok(value) => self.answered(program, at, step, leaf, value),
+                    Err(fault) => {
+                        let path = self.path(program, at);
+                        let mut error = StepError::new(ErrorClass::Validation(Validation::Result), fault, &path);
+                        (error.attempt, error.sent) = (attempts, Sent::Answered);
+                        self.step_failed(at, Arc::new(error));
+                    }
                 }
-            },
+            }
             Err(error) => {
                 let path = self.path(program, at);
                 let error = Arc::new(StepError::attempt(error, leaf.effect, &path, attempts));
@@ -509,26 +511,6 @@ impl Dispatcher<'_> {
         let number = self.number();
         self.frames[at.0].node(at.1).state = StepState::Waiting;
         self.leaves.insert(at, Leaf { number, phase: Phase::Waiting, cancel: None, ..leaf });
-    }
-
-    /// Counts attempts; those that look at a step, or take it back, need no budget.
-    fn count_calls(&mut self, frame: FrameId, attempts: u32) {
-        let count = if self.frames[frame].aside { &mut self.exempt_calls } else { &mut self.calls };
-        *count += u64::from(attempts);
-    }
-
-    /// The budget of calls, where it is spent.
-    fn spent_budget(&self, scope: usize) -> Option<u64> {
-        self.scopes[scope].policy.budget_calls.filter(|limit| self.calls >= *limit)
-    }
-
-    fn budget_is_spent(&mut self, at: NodeRef, limit: u64) {
-        let class = ErrorClass::Budget(Budget::Calls);
-        let message = format!("the budget of {limit} calls is spent");
-        self.fatal(class.clone(), &message);
-        // It has begun and holds nothing that could be taken back.
-        let error = StepError::new(class, message, &self.own_path(at));
-        self.step_failed_for_good(at, Arc::new(error));
     }
 
     fn timeout(&self, frame: FrameId, step: &Step) -> Duration {

@@ -12,11 +12,12 @@ use tokio_util::sync::CancellationToken;
 use super::aftermath::{self, Aftermath};
 use super::arguments::Contracts;
 use super::attempt::{Leaf, Message};
+use super::budget::Spent;
 use super::clock;
 use super::compound::Compound;
 use super::event::{Reactions, reacts};
-use super::frame::{Ending, Frame, FrameId, View};
-use super::outcome::{Interruption, Outcome};
+use super::frame::{Ending, Frame, FrameId, Microseconds, View};
+use super::outcome::{Interruption, Outcome, Usage};
 use super::park::Parking;
 use super::people::People;
 use super::policy::Effective;
@@ -76,7 +77,6 @@ pub(super) struct Dispatcher<'a> {
     pub spare_token: Option<CancellationToken>,
     pub sender: mpsc::UnboundedSender<Message>,
     inbox: mpsc::UnboundedReceiver<Message>,
-    pub calls: u64,
     /// Attempts that look at a step, or take it back.
     pub exempt_calls: u64,
     pub steps_created: u64,
@@ -104,6 +104,11 @@ pub(super) struct Scope {
     pub outer: Option<usize>,
     /// Attempts in flight.
     pub in_use: u32,
+    pub spent: Spent,
+    /// The parts of its budget that have been told to run low.
+    pub low: Vec<&'static str>,
+    /// When it began, on the clock of the run.
+    pub begun: Microseconds,
 }
 
 /// A tool that a plan instance has called.
@@ -159,7 +164,6 @@ impl<'a> Dispatcher<'a> {
             spare_token: None,
             sender,
             inbox,
-            calls: 0,
             exempt_calls: 0,
             steps_created: 0,
             numbers: 0,
@@ -319,6 +323,7 @@ impl<'a> Dispatcher<'a> {
             None => Arc::new(self.context.tools.with_permissions(&permissions)),
         };
         let policy = Effective::new(&plan.policy, &self.context.defaults);
+        let begun = self.elapsed();
         self.scopes.push(Scope {
             program: program.clone(),
             policy,
@@ -326,6 +331,9 @@ impl<'a> Dispatcher<'a> {
             permissions,
             outer,
             in_use: 0,
+            spent: Spent::default(),
+            low: Vec::new(),
+            begun,
             called: BTreeMap::new(),
         });
         match refused {
@@ -506,7 +514,8 @@ impl<'a> Dispatcher<'a> {
         };
         let mut outcome = Outcome::new(run, &plan.name, state);
         (outcome.reply, outcome.error) = (reply, error);
-        outcome.usage.calls = self.calls;
+        let Spent { calls, used } = self.scopes[0].spent;
+        outcome.usage = Usage { calls, tokens: used.tokens, cost: used.cost, exempt_calls: self.exempt_calls };
         outcome
     }
 

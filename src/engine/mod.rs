@@ -4,6 +4,7 @@ mod abort;
 mod aftermath;
 mod arguments;
 mod attempt;
+mod budget;
 mod clock;
 mod compound;
 mod dispatcher;

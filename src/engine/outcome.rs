@@ -63,8 +63,17 @@ pub enum Interruption {
 pub struct Usage {
     /// Attempts that were dispatched.
     pub calls: u64,
+    /// As the answers of tools report them.
     pub tokens: u64,
     pub cost: f64,
+    /// Attempts that looked at a step, or took it back: no budget counts them.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub exempt_calls: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// What is left of the frames, from which the reports of steps are made when somebody asks.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::sema::{Backoff, OnFailure, Policy, Retry};
+use crate::sema::{Backoff, Budget, OnFailure, Policy, Retry};
 use crate::types::{Effect, ErrorPattern};
 
 /// Settings of the project, for what a plan leaves out.
@@ -28,7 +28,7 @@ pub(super) struct Effective {
     pub deadline: Option<Duration>,
     pub concurrency: u32,
     pub on_failure: OnFailure,
-    pub budget_calls: Option<u64>,
+    pub budget: Budget,
     pub max_steps: u64,
     pub max_firings: u64,
     pub max_result: u64,
@@ -37,13 +37,15 @@ pub(super) struct Effective {
 impl Effective {
     pub(super) fn new(policy: &Policy, defaults: &Defaults) -> Self {
         let project = &defaults.policy;
+        let budget = policy.budget.over(&project.budget);
         Self {
             retry: policy.retry.over(&project.retry),
             timeout: policy.timeout.or(project.timeout).unwrap_or(TIMEOUT),
-            deadline: policy.deadline.or(project.deadline),
+            // A budget of time is a deadline that is told of when it comes near.
+            deadline: policy.deadline.or(project.deadline).into_iter().chain(budget.time).min(),
             concurrency: policy.concurrency.or(project.concurrency).unwrap_or(CONCURRENCY),
             on_failure: policy.on_failure.or(project.on_failure).unwrap_or_default(),
-            budget_calls: policy.budget_calls.or(project.budget_calls),
+            budget,
             max_steps: defaults.max_steps.or(policy.max_steps).or(project.max_steps).unwrap_or(MAX_STEPS),
             max_firings: policy.max_firings.or(project.max_firings).unwrap_or(MAX_FIRINGS),
             max_result: policy.max_result.or(project.max_result).unwrap_or(MAX_RESULT),

@@ -36,6 +36,10 @@ pub struct Entry {
     pub reason: Option<Arc<str>>,
     pub timer: Option<Bound>,
     pub wake: Option<String>,
+    #[serde(default)]
+    pub tokens: u64,
+    #[serde(default)]
+    pub cost: f64,
     /// Of a cancel: the effects stay.
     #[serde(default)]
     pub keep: bool,

@@ -77,6 +77,19 @@ pub enum EventKind<'a> {
     StepRetried {
         path: &'a str,
     },
+    /// The answer to a call says what it has cost.
+    UsageReported {
+        path: &'a str,
+        used: Used,
+    },
+    /// Four fifths of a budget are used.
+    BudgetLow {
+        /// `calls`, `tokens`, `cost` or `time`.
+        budget: &'a str,
+        /// In seconds for time.
+        used: f64,
+        limit: f64,
+    },
     /// A failure that an arm catches; what the arm calls follows under paths of its own.
     StepRecovering {
         path: &'a str,
@@ -145,6 +158,28 @@ pub struct Dispatch<'a> {
     pub arguments: &'a Value,
 }
 
+/// What calls have cost, as their answers report it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Used {
+    pub tokens: u64,
+    /// In the unit of the tools.
+    pub cost: f64,
+}
+
+impl Used {
+    /// Adds what others have used.
+    pub fn add(&mut self, other: Self) {
+        self.tokens = self.tokens.saturating_add(other.tokens);
+        self.cost += other.cost;
+    }
+
+    /// Whether that is nothing.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// What a step waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -198,6 +233,10 @@ pub enum EventName {
     AnswerGiven,
     #[serde(rename = "step.retried")]
     StepRetried,
+    #[serde(rename = "usage.reported")]
+    UsageReported,
+    #[serde(rename = "budget.low")]
+    BudgetLow,
     #[serde(rename = "step.recovering")]
     StepRecovering,
     #[serde(rename = "step.settled")]
@@ -218,7 +257,7 @@ pub enum EventName {
 
 impl EventName {
     /// Every kind.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 19] = [
         Self::RunStarted,
         Self::RunResumed,
         Self::RunCancelling,
@@ -228,6 +267,8 @@ impl EventName {
         Self::StepWaiting,
         Self::AnswerGiven,
         Self::StepRetried,
+        Self::UsageReported,
+        Self::BudgetLow,
         Self::StepRecovering,
         Self::StepSettled,
         Self::TimerFired,
@@ -251,6 +292,8 @@ impl EventName {
             Self::StepWaiting => "step.waiting",
             Self::AnswerGiven => "answer.given",
             Self::StepRetried => "step.retried",
+            Self::UsageReported => "usage.reported",
+            Self::BudgetLow => "budget.low",
             Self::StepRecovering => "step.recovering",
             Self::StepSettled => "step.settled",
             Self::TimerFired => "timer.fired",
@@ -304,6 +347,7 @@ impl EventKind<'_> {
             | Self::RunSettled { .. } => "",
             Self::StepQueued { path }
             | Self::StepRetried { path }
+            | Self::UsageReported { path, .. }
             | Self::StepRunning { path, .. }
             | Self::StepWaiting { path, .. }
             | Self::StepAsks { path, .. }
@@ -315,7 +359,8 @@ impl EventKind<'_> {
             | Self::TaskSet { path, .. }
             | Self::TaskMoved { path, .. }
             | Self::ListenerFired { path }
-            | Self::SignalReceived { signal: path, .. } => path,
+            | Self::SignalReceived { signal: path, .. }
+            | Self::BudgetLow { budget: path, .. } => path,
         }
     }
 
@@ -332,6 +377,8 @@ impl EventKind<'_> {
             Self::StepWaiting { .. } | Self::StepAsks { .. } | Self::StepSleeps { .. } => EventName::StepWaiting,
             Self::AnswerGiven { .. } => EventName::AnswerGiven,
             Self::StepRetried { .. } => EventName::StepRetried,
+            Self::UsageReported { .. } => EventName::UsageReported,
+            Self::BudgetLow { .. } => EventName::BudgetLow,
             Self::StepRecovering { .. } => EventName::StepRecovering,
             Self::StepSettled { .. } => EventName::StepSettled,
             Self::TimerFired { .. } => EventName::TimerFired,

@@ -93,6 +93,14 @@ impl Line<'_, '_> {
                 self.value(&OUTPUT, *output);
                 self.error(*error);
             }
+            EventKind::UsageReported { used, .. } => {
+                self.field("tokens", &used.tokens);
+                self.field("cost", &Value::Double(used.cost));
+            }
+            EventKind::BudgetLow { used, limit, .. } => {
+                self.field("used", &Value::Double(*used));
+                self.field("limit", &Value::Double(*limit));
+            }
             EventKind::TimerFired { timer, .. } => self.word("timer", timer.name()),
             EventKind::TaskSet { status, context, .. } => self.task(status, context, None),
             EventKind::TaskMoved { status, context, refused, .. } => self.task(status, context, *refused),
@@ -322,7 +330,7 @@ fn millis(duration: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::journal::{Bound, FormField};
+    use crate::journal::{Bound, FormField, Used};
     use crate::protocol::{RunState, StepState};
     use crate::types::Effect;
 
@@ -379,6 +387,8 @@ mod tests {
             EventKind::StepWaiting { path: "a", attempt: 1, what: Waiting::Poll, wait, error: None },
             EventKind::StepWaiting { path: "a", attempt: 2, what: Waiting::Outcome, wait, error: Some(error) },
             EventKind::StepRetried { path: "a" },
+            EventKind::UsageReported { path: "a", used: Used { tokens: 120, cost: 0.25 } },
+            EventKind::BudgetLow { budget: "calls", used: 48.0, limit: 60.0 },
             EventKind::StepRecovering { path: "a", error },
             EventKind::TimerFired { path: "b", timer: Bound::Within },
             EventKind::StepSettled {

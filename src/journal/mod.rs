@@ -12,7 +12,7 @@ mod said;
 pub mod store;
 
 pub use entry::{Entry, EntryError, Kept};
-pub use event::{Bound, Dispatch, Event, EventKind, EventName, Waiting};
+pub use event::{Bound, Dispatch, Event, EventKind, EventName, Used, Waiting};
 pub use failure::StepError;
 pub use line::Keep;
 pub(crate) use line::instant;

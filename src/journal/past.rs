@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::Value as Json;
 
 use super::entry::{Entry, EntryError, Kept};
-use super::event::{Bound, EventName, Waiting};
+use super::event::{Bound, EventName, Used, Waiting};
 use super::failure::StepError;
 use super::question::{Answer, AnswerError, Given, Question, Questions};
 use crate::protocol::{RunState, Sent, StepState};
@@ -87,6 +87,8 @@ pub struct PastCall {
     pub trial: u32,
     /// All that were made so far, those of earlier executions included.
     pub attempts: u32,
+    /// What its answers reported, those of earlier executions included.
+    pub used: Used,
     /// Empty for an execution of which no attempt was made yet.
     pub key: Arc<str>,
     pub arguments: Value,
@@ -170,6 +172,14 @@ impl Past {
                     self.failed(&path, at, Arc::new(error));
                 }
             }
+            EventName::UsageReported => {
+                let path = entry.path.unwrap_or_default();
+                let used = Used { tokens: entry.tokens, cost: entry.cost };
+                if let Some(call) = self.steps.get_mut(&path).and_then(|step| step.call.as_mut()) {
+                    call.used.add(used);
+                }
+            }
+            EventName::BudgetLow => self.told(EventName::BudgetLow, &entry.path.unwrap_or_default()),
             EventName::StepRetried => self.retried(entry.path.unwrap_or_default(), at),
             EventName::StepSettled => self.settled(entry, at, kept)?,
             EventName::ListenerFired => self.told(EventName::ListenerFired, &entry.path.unwrap_or_default()),
@@ -427,6 +437,7 @@ impl Past {
             execution,
             trial: entry.trial.unwrap_or(1),
             attempts: step.attempts,
+            used: step.call.as_ref().map(|call| call.used).unwrap_or_default(),
             key: entry.key.take().unwrap_or_default(),
             arguments: arguments.unwrap_or(Value::Null),
             phase: PastPhase::InFlight,

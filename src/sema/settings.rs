@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::checker::PlanChecker;
 use super::finding::{listed, unknown};
-use super::plan::{Jitter, OnFailure, Policy, Retry};
+use super::plan::{Budget, Jitter, OnFailure, Policy, Retry};
 use crate::diag::{Diagnostic, codes};
 use crate::source::{SourceFile, Span};
 use crate::syntax::{self, ast};
@@ -70,7 +70,7 @@ impl Reader<'_> {
                 "deadline" => policy.deadline = self.constant_duration(value, "deadline"),
                 "concurrency" => policy.concurrency = self.constant_count(value, "concurrency").map(narrow),
                 "on_failure" => policy.on_failure = self.on_failure(value),
-                "budget" => policy.budget_calls = self.budget(value),
+                "budget" => policy.budget = self.budget(value),
                 "verify" => {
                     self.word(value, "verify", &["agents"]);
                     self.not_yet.push((value.span, "`verify` by agents"));
@@ -227,15 +227,32 @@ impl Reader<'_> {
         factor
     }
 
-    fn budget(&mut self, value: &ast::Expr) -> Option<u64> {
-        let mut calls = None;
+    fn budget(&mut self, value: &ast::Expr) -> Budget {
+        let mut budget = Budget::default();
         for (name, value) in self.entries(value, "budget", BUDGET) {
             match &*name.text {
-                "calls" => calls = self.constant_count(value, "calls"),
-                _ => self.not_yet.push((value.span, "budgets of tokens, cost and time")),
+                "calls" => budget.calls = self.constant_count(value, "calls"),
+                "tokens" => budget.tokens = self.constant_count(value, "tokens"),
+                "cost" => budget.cost = self.cost(value),
+                "time" => budget.time = self.constant_duration(value, "time"),
+                _ => {}
             }
         }
-        calls
+        budget
+    }
+
+    fn cost(&mut self, value: &ast::Expr) -> Option<f64> {
+        let cost = match &value.kind {
+            #[expect(clippy::cast_precision_loss, reason = "no budget is that large")]
+            ast::ExprKind::Literal(ast::Literal::Int(cost)) => Some(*cost as f64),
+            ast::ExprKind::Literal(ast::Literal::Double(cost)) => Some(*cost),
+            _ => None,
+        };
+        let cost = cost.filter(|cost| *cost >= 0.0 && cost.is_finite());
+        if cost.is_none() {
+            self.wrong(value.span, "cost", "a number that is not negative");
+        }
+        cost
     }
 
     fn on_failure(&mut self, value: &ast::Expr) -> Option<OnFailure> {

@@ -138,6 +138,7 @@ fn signature(name: &str, description: &str, effect: Effect, parameters: Vec<Para
         effect,
         effect_declared: true,
         stateless: true,
+        usage: None,
         ..Signature::unknown("sys".into(), name.into())
     }
 }

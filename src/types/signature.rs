@@ -45,6 +45,8 @@ pub struct Signature {
     pub resource: Option<Arc<str>>,
     /// Whether calls of this namespace share no state at all.
     pub stateless: bool,
+    /// Where its answers say what a call has cost.
+    pub usage: Option<Arc<UsagePaths>>,
     /// The JSON Schema of all arguments, for what types cannot carry.
     pub input_schema: Option<Arc<serde_json::Value>>,
     /// The JSON Schema of the result.
@@ -61,6 +63,13 @@ pub struct Parameter {
     pub description: Option<Arc<str>>,
     /// The JSON Schema of this argument, for what types cannot carry.
     pub schema: Option<Arc<Contract>>,
+}
+
+/// Paths into a result, such as `usage.total_tokens`, at which a number tells what the call has cost.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UsagePaths {
+    pub tokens: Option<Arc<str>>,
+    pub cost: Option<Arc<str>>,
 }
 
 impl Signature {
@@ -88,6 +97,7 @@ impl Signature {
             key_argument: None,
             resource: None,
             stateless: false,
+            usage: None,
             input_schema: None,
             output_schema: None,
         }

@@ -13,7 +13,7 @@ use planrun::protocol::Sent;
 use planrun::sema::{self, Files, Tools};
 use planrun::source::SourceFile;
 use planrun::tools::{Answer, CallError, Catalog, Permissions, Reply, Request, Transport};
-use planrun::types::{ErrorClass, Signature};
+use planrun::types::{ErrorClass, Signature, UsagePaths};
 use planrun::value::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -103,6 +103,16 @@ impl World {
             begun: Instant::now(),
         };
         self.catalog.add(Signature::unknown(namespace.into(), name.into()), Arc::new(transport));
+        self
+    }
+
+    /// From now on the answers of a tool say under `usage` what they cost.
+    pub fn reporting(mut self, path: &str) -> Self {
+        let (namespace, name) = path.split_once('.').unwrap();
+        let tool = self.catalog.tool(namespace, name).unwrap().clone();
+        let paths = UsagePaths { tokens: Some("usage.total_tokens".into()), cost: Some("usage.cost".into()) };
+        let signature = Signature { usage: Some(Arc::new(paths)), ..(*tool.signature).clone() };
+        self.catalog.add(signature, tool.transport);
         self
     }
 

@@ -54,6 +54,9 @@ impl Listener {
                 self.open += 1;
                 progress.close();
             }
+            EventKind::BudgetLow { budget, used, limit } => {
+                self.terminal.say(&format!("{used} of the budget of {limit} for {budget} is used"));
+            }
             EventKind::AnswerGiven { .. } => {
                 self.open = self.open.saturating_sub(1);
                 if self.open == 0 {
@@ -63,6 +66,7 @@ impl Listener {
             EventKind::RunStarted { .. }
             | EventKind::StepQueued { .. }
             | EventKind::StepRetried { .. }
+            | EventKind::UsageReported { .. }
             | EventKind::StepWaiting { .. }
             | EventKind::StepSleeps { .. }
             | EventKind::StepRecovering { .. }

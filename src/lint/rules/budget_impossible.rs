@@ -6,8 +6,8 @@ use crate::diag::{Diagnostic, codes};
 use crate::lint::least::Least;
 
 pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
-    let own = subject.plan.policy.budget_calls;
-    let Some(budget) = own.or(subject.project.policy.budget_calls) else { return };
+    let own = subject.plan.policy.budget.calls;
+    let Some(budget) = own.or(subject.project.policy.budget.calls) else { return };
     let calls = Least::default().calls(subject.plan);
     if calls <= budget {
         return;

@@ -7,7 +7,7 @@ use crate::sema::StepKind;
 use crate::value::Value;
 
 pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
-    let Some(budget) = subject.plan.policy.budget_calls.or(subject.project.policy.budget_calls) else { return };
+    let Some(budget) = subject.plan.policy.budget.calls.or(subject.project.policy.budget.calls) else { return };
     for site in subject.steps() {
         let (max, body) = match &site.step.kind {
             // A list that is known is counted by itself.

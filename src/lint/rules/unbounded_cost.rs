@@ -7,7 +7,7 @@ use crate::sema::{NodeKind, StepKind};
 
 pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let own = subject.setting(policy).and_then(|policy| entry(policy, "budget")).is_some();
-    if own || subject.project.policy.budget_calls.is_some() {
+    if own || !subject.project.policy.budget.is_empty() {
         return;
     }
     for site in subject.steps() {

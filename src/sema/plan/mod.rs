@@ -14,7 +14,7 @@ use crate::source::Span;
 use crate::tools::Grant;
 use crate::types::{Effect, ErrorClass, Type};
 
-pub use settings::{Jitter, OnFailure, Policy, Retry};
+pub use settings::{Budget, Jitter, OnFailure, Policy, Retry};
 pub use step::{
     Ask, Call, Clauses, Confirm, Each, Infer, Input, InputField, Recover, Repeat, Step, StepKind, Target, Touch, Until,
     Verify, Wait,

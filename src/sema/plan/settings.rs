@@ -34,6 +34,34 @@ pub enum OnFailure {
     Settle,
 }
 
+/// `budget { calls, tokens, cost, time }`: what a run may use. Cost is in the unit in which tools report it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Budget {
+    pub calls: Option<u64>,
+    pub tokens: Option<u64>,
+    pub cost: Option<f64>,
+    pub time: Option<Duration>,
+}
+
+impl Budget {
+    /// This budget, with what it leaves out from another one.
+    #[must_use]
+    pub fn over(&self, other: &Self) -> Self {
+        Self {
+            calls: self.calls.or(other.calls),
+            tokens: self.tokens.or(other.tokens),
+            cost: self.cost.or(other.cost),
+            time: self.time.or(other.time),
+        }
+    }
+
+    /// Whether nothing is bounded.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// `policy { … }`; what is left out comes from the project, then from the defaults.
 #[derive(Clone, Debug, Default)]
 pub struct Policy {
@@ -42,7 +70,7 @@ pub struct Policy {
     pub deadline: Option<Duration>,
     pub concurrency: Option<u32>,
     pub on_failure: Option<OnFailure>,
-    pub budget_calls: Option<u64>,
+    pub budget: Budget,
     pub max_steps: Option<u64>,
     /// The most firings of listeners in a run.
     pub max_firings: Option<u64>,

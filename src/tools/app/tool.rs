@@ -12,12 +12,12 @@ use crate::diag::codes::contracts::APP_INVALID;
 use crate::diag::{Diagnostic, Severity, closest};
 use crate::source::Span;
 use crate::types::{
-    Contract, Effect, ErrorClass, FieldLookup, Parameter, Rest, Signature, Type, Validator, field, field_names,
-    from_schema,
+    Contract, Effect, ErrorClass, FieldLookup, Parameter, Rest, Signature, Type, UsagePaths, Validator, field,
+    field_names, from_schema,
 };
 use crate::value::parse_duration;
 
-const KEYS: [&str; 16] = [
+const KEYS: [&str; 17] = [
     "name",
     "description",
     "endpoint",
@@ -33,6 +33,7 @@ const KEYS: [&str; 16] = [
     "open_world",
     "inverse",
     "deprecated",
+    "usage",
     "mock",
 ];
 /// How long a system remembers keys where its app file does not say.
@@ -82,6 +83,7 @@ pub(super) fn read(node: &Node, shared: &Shared, found: &mut Vec<Diagnostic>) ->
         key_argument,
         resource: resource(&section, &known, found),
         stateless: shared.stateless,
+        usage: usage(&section, found),
         input_schema: arguments.schema,
         output_schema,
         extra_arguments: arguments.extra,
@@ -91,6 +93,15 @@ pub(super) fn read(node: &Node, shared: &Shared, found: &mut Vec<Diagnostic>) ->
     let mock = section.get("mock").map(Node::to_json);
     let signature = Arc::new(Signature { parameters, ..signature });
     Some(AppTool { signature, endpoint, errors, key, mock })
+}
+
+/// `usage: { tokens: PATH, cost: PATH }`
+fn usage(section: &Section, found: &mut Vec<Diagnostic>) -> Option<Arc<UsagePaths>> {
+    let node = section.get("usage")?;
+    let inner = Section::new("`usage`".to_owned(), node, &APP_INVALID, found)?;
+    inner.expect_keys(&["tokens", "cost"], &APP_INVALID, Severity::Warning, found);
+    let mut path = |name: &str| inner.text(name, found).map(Into::into);
+    Some(Arc::new(UsagePaths { tokens: path("tokens"), cost: path("cost") }))
 }
 
 /// The address that calls go to. A tool without a usable one is checked against all the same, and fails when called.

@@ -1,6 +1,7 @@
 //! The rules of what a plan means, one test a rule.
 
 mod absence;
+mod budget;
 mod failure;
 mod flow;
 mod listeners;
