@@ -103,6 +103,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         cancel: CancellationToken::new(),
         log: None,
         past: None,
+        copies: None,
         retries: false,
         only_looks: false,
         answering: planrun::engine::Answering::default(),

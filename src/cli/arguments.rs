@@ -20,7 +20,8 @@ Examples:
   planrun run onboarding.plan -i name='Will Zhang' -i department=engineering
   planrun run onboarding.plan --input input.json --format json
   planrun run onboarding.plan --mock        app tools answer from their `mock:` sections
-  planrun run --resume 0193a1f2             go on with a run that was interrupted";
+  planrun run --resume 0193a1f2             go on with a run that was interrupted
+  planrun run onboarding.plan --base 0193a1f2 --from badge    a new run that begins at a step";
 
 /// Evaluate one expression.
 #[derive(Debug, Args)]
@@ -81,6 +82,16 @@ pub struct RunArguments {
     /// Go on with a run of the journal, named by its id or the beginning of it.
     #[arg(long, value_name = "RUN", conflicts_with_all = ["inputs", "input", "run_id", "mock", "max_steps", "no_journal", "plan"])]
     pub resume: Option<String>,
+    /// Take over from another run what need not be done again: every call whose statement, arguments and contract are the
+    /// same. Inputs that are not given are those of that run.
+    #[arg(long, value_name = "RUN", conflicts_with = "resume")]
+    pub base: Option<String>,
+    /// Do this step again, and all that comes after it.
+    #[arg(long, value_name = "STEP", requires = "base")]
+    pub from: Option<String>,
+    /// Do again what changes something, too.
+    #[arg(long, requires = "base")]
+    pub yes: bool,
     /// Write nothing down: the run ends with its process.
     #[arg(long)]
     pub no_journal: bool,

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::Program;
+use super::copies::Again;
 use super::dispatcher::{Dispatcher, NodeRef, Timer};
 use super::failure::timed_out;
 use super::frame::FrameId;
@@ -118,6 +119,9 @@ impl Dispatcher<'_> {
                 return self.step_failed(at, error);
             }
         };
+        if self.is_copied(program, at, (call, &signature), &arguments) {
+            return self.give_slot(self.frames[at.0].scope);
+        }
         if !call.arguments.is_empty() {
             self.record(at.0, at.1).details_mut().arguments = Some(arguments.clone());
         }
@@ -141,6 +145,10 @@ impl Dispatcher<'_> {
         let record = self.record(at.0, at.1);
         let made = past.attempts.saturating_sub(record.attempts);
         record.attempts = past.attempts;
+        if past.again.is_some() {
+            record.details_mut().again =
+                Again::ALL.into_iter().find(|again| past.again.as_deref() == Some(again.name()));
+        }
         if !matches!(&past.arguments, Value::Map(map) if map.is_empty()) {
             record.details_mut().arguments = Some(past.arguments.clone());
         }
@@ -180,6 +188,11 @@ impl Dispatcher<'_> {
         }
     }
 
+    /// Why a call is made although another run has made it.
+    fn again_of(&self, (frame, node): NodeRef) -> Option<&'static str> {
+        self.frames[frame].records[node as usize].details()?.again.map(Again::name)
+    }
+
     fn key(&self, effect: Effect, path: &str, execution: u32) -> Arc<str> {
         if effect == Effect::Pure {
             // Nothing remembers a pure call, so nothing needs to tell two of them apart.
@@ -210,6 +223,7 @@ impl Dispatcher<'_> {
             key: &leaf.key,
             effect: leaf.effect,
             arguments: &leaf.arguments,
+            again: self.again_of(at),
         };
         let event =
             self.emit(EventKind::StepRunning { path: &path, tool: &called.path, attempt: attempts, call: Some(call) });

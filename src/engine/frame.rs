@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::copies::Again;
 use crate::eval::{Environment, EvalError};
 use crate::graph::BlockGraph;
 use crate::journal::StepError;
@@ -160,6 +161,10 @@ pub(super) struct Details {
     pub error: Option<Arc<StepError>>,
     /// The branch of a `race` that won.
     pub winner: Option<Arc<str>>,
+    /// Another run has given its value.
+    pub copied: bool,
+    /// Why another run's value was not taken over.
+    pub again: Option<Again>,
     /// What became of its `undo`.
     pub undone: Option<Undone>,
     /// The frames that worked for it, in order.

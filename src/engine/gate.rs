@@ -34,7 +34,15 @@ impl Dispatcher<'_> {
             return true;
         }
         match self.shown(at, step) {
-            Ok(arguments) => self.ask_for_approval(program, at, step, confirm, arguments, 0),
+            Ok(arguments) => {
+                let path = self.path(program, at);
+                if let Some((.., signature)) = tool_call(program, self, at)
+                    && self.needs_no_call(&path, &signature, &arguments)
+                {
+                    return false;
+                }
+                self.ask_for_approval(program, at, step, confirm, arguments, 0);
+            }
             Err(error) => self.step_failed(at, error),
         }
         true

@@ -7,6 +7,7 @@ mod attempt;
 mod budget;
 mod clock;
 mod compound;
+mod copies;
 mod dispatcher;
 mod doubt;
 mod event;
@@ -37,6 +38,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
+pub use copies::{Again, Copied, Copies};
 pub use listener::ListenerReport;
 pub use observer::{Observer, Silence, short_duration};
 pub use outcome::{CheckReport, CheckStatus, Interruption, Outcome, StepReport, Usage, Verification};
@@ -94,6 +96,8 @@ pub struct Context<'a> {
     pub log: Option<Box<dyn Log>>,
     /// What earlier processes of the run have written there.
     pub past: Option<Past>,
+    /// What another run has to give, so that it need not be done again.
+    pub copies: Option<Copies>,
     /// Somebody wants the run to go on, so what has failed is done again where the plan pauses for that.
     pub retries: bool,
     /// Only lives through what was written: nothing is called.

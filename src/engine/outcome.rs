@@ -105,6 +105,9 @@ pub struct StepReport {
     /// Why it was skipped: `guard`, `upstream` or `replied`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<&'static str>,
+    /// Why it was done again, where another run has done it: `asked`, `definition`, `arguments` or `contract`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub again: Option<&'static str>,
 }
 
 /// The JSON of a run.
@@ -261,6 +264,7 @@ impl Trace {
             error,
             recovered,
             reason: record.reason,
+            again: details.and_then(|details| details.again).map(super::copies::Again::name),
         }
     }
 
@@ -275,7 +279,8 @@ fn attributes(record: &Record) -> Vec<&'static str> {
         Undone::Yes => "undone",
         Undone::No(_) => "undo_failed",
     });
-    recovered.into_iter().chain(undone).collect()
+    let copied = record.details().is_some_and(|details| details.copied).then_some("copied");
+    copied.into_iter().chain(recovered).chain(undone).collect()
 }
 
 /// A moment of a run as text, from microseconds since it began.

@@ -121,6 +121,17 @@ impl Recording {
         step.is_some_and(|step| step.call.is_some() || !step.earlier.is_empty())
     }
 
+    /// What an earlier process has taken over from another run for a step. It is given once.
+    pub(super) fn copied(&mut self, path: &str) -> Option<Value> {
+        self.past.as_mut()?.steps.get_mut(path)?.copied.take()
+    }
+
+    /// Whether an earlier process has taken over the value of a step.
+    pub(super) fn has_copied(&self, path: &str) -> bool {
+        let step = self.past.as_ref().and_then(|past| past.steps.get(path));
+        step.is_some_and(|step| step.copied.is_some())
+    }
+
     /// Whether an earlier process has written down that it was in doubt about a call, and it was not lived through yet.
     pub(super) fn has_waited(&self, path: &str) -> bool {
         self.past.as_ref().is_some_and(|past| past.tells(EventName::StepWaiting, path))

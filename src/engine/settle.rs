@@ -167,6 +167,10 @@ impl Dispatcher<'_> {
             return false;
         }
         let effect = self.node(program, at).step().map(|step| step.effect);
+        if self.frames[at.0].records[at.1 as usize].details().is_some_and(|details| details.copied) {
+            // Another run has done it, and that is not this one's to take back.
+            return false;
+        }
         let caught = self.frames[at.0].records[at.1 as usize].details().and_then(|details| details.error.as_deref());
         let changed = match end {
             End::Completed(_) => caught.is_none_or(may_have_happened),

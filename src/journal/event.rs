@@ -73,6 +73,12 @@ pub enum EventKind<'a> {
         by: Option<&'a str>,
         note: Option<&'a str>,
     },
+    /// The result of another run is taken over: nothing is called.
+    StepCopied {
+        path: &'a str,
+        run: &'a str,
+        output: &'a Value,
+    },
     /// What had failed, and what worked for it, is done again as a new execution: somebody has resumed the run.
     StepRetried {
         path: &'a str,
@@ -156,6 +162,8 @@ pub struct Dispatch<'a> {
     pub key: &'a str,
     pub effect: Effect,
     pub arguments: &'a Value,
+    /// Why it is made although another run has made it.
+    pub again: Option<&'static str>,
 }
 
 /// What calls have cost, as their answers report it.
@@ -231,6 +239,8 @@ pub enum EventName {
     StepWaiting,
     #[serde(rename = "answer.given")]
     AnswerGiven,
+    #[serde(rename = "step.copied")]
+    StepCopied,
     #[serde(rename = "step.retried")]
     StepRetried,
     #[serde(rename = "usage.reported")]
@@ -257,7 +267,7 @@ pub enum EventName {
 
 impl EventName {
     /// Every kind.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::RunStarted,
         Self::RunResumed,
         Self::RunCancelling,
@@ -266,6 +276,7 @@ impl EventName {
         Self::StepRunning,
         Self::StepWaiting,
         Self::AnswerGiven,
+        Self::StepCopied,
         Self::StepRetried,
         Self::UsageReported,
         Self::BudgetLow,
@@ -291,6 +302,7 @@ impl EventName {
             Self::StepRunning => "step.running",
             Self::StepWaiting => "step.waiting",
             Self::AnswerGiven => "answer.given",
+            Self::StepCopied => "step.copied",
             Self::StepRetried => "step.retried",
             Self::UsageReported => "usage.reported",
             Self::BudgetLow => "budget.low",
@@ -346,6 +358,7 @@ impl EventKind<'_> {
             | Self::RunPaused { .. }
             | Self::RunSettled { .. } => "",
             Self::StepQueued { path }
+            | Self::StepCopied { path, .. }
             | Self::StepRetried { path }
             | Self::UsageReported { path, .. }
             | Self::StepRunning { path, .. }
@@ -376,6 +389,7 @@ impl EventKind<'_> {
             Self::StepRunning { .. } => EventName::StepRunning,
             Self::StepWaiting { .. } | Self::StepAsks { .. } | Self::StepSleeps { .. } => EventName::StepWaiting,
             Self::AnswerGiven { .. } => EventName::AnswerGiven,
+            Self::StepCopied { .. } => EventName::StepCopied,
             Self::StepRetried { .. } => EventName::StepRetried,
             Self::UsageReported { .. } => EventName::UsageReported,
             Self::BudgetLow { .. } => EventName::BudgetLow,

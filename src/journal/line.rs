@@ -93,6 +93,10 @@ impl Line<'_, '_> {
                 self.value(&OUTPUT, *output);
                 self.error(*error);
             }
+            EventKind::StepCopied { run, output, .. } => {
+                self.field("run", run);
+                self.value(&OUTPUT, Some(*output));
+            }
             EventKind::UsageReported { used, .. } => {
                 self.field("tokens", &used.tokens);
                 self.field("cost", &Value::Double(used.cost));
@@ -133,6 +137,7 @@ impl Line<'_, '_> {
         if !call.key.is_empty() {
             self.field("key", call.key);
         }
+        self.texts(&[("again", call.again)]);
         self.value(&ARGUMENTS, Some(call.arguments));
     }
 
@@ -350,7 +355,8 @@ mod tests {
         let (wait, duration) = (Duration::from_millis(1500), Duration::from_micros(2999));
         let error = &error;
         let arguments = Value::object([("at", Value::Timestamp(0))]);
-        let call = Dispatch { execution: 1, trial: 2, key: "k", effect: Effect::Read, arguments: &arguments };
+        let call =
+            Dispatch { execution: 1, trial: 2, key: "k", effect: Effect::Read, arguments: &arguments, again: None };
         let reply = Value::from("done");
         let gate = Question {
             kind: Waiting::Confirm,
@@ -386,6 +392,7 @@ mod tests {
             EventKind::StepRunning { path: "b", tool: "", attempt: 1, call: None },
             EventKind::StepWaiting { path: "a", attempt: 1, what: Waiting::Poll, wait, error: None },
             EventKind::StepWaiting { path: "a", attempt: 2, what: Waiting::Outcome, wait, error: Some(error) },
+            EventKind::StepCopied { path: "a", run: "r", output: &reply },
             EventKind::StepRetried { path: "a" },
             EventKind::UsageReported { path: "a", used: Used { tokens: 120, cost: 0.25 } },
             EventKind::BudgetLow { budget: "calls", used: 48.0, limit: 60.0 },

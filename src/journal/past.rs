@@ -64,6 +64,8 @@ pub struct PastStep {
     pub call: Option<PastCall>,
     /// Executions of it that ended, and after which it was made again, oldest first.
     pub earlier: VecDeque<PastCall>,
+    /// What was taken over from another run.
+    pub copied: Option<Value>,
     /// What people were asked about it, one question an execution.
     pub asked: Vec<PastQuestion>,
     /// The moment that it waits for, in nanoseconds since 1970.
@@ -89,6 +91,8 @@ pub struct PastCall {
     pub attempts: u32,
     /// What its answers reported, those of earlier executions included.
     pub used: Used,
+    /// Why it was made although another run had made it.
+    pub again: Option<Arc<str>>,
     /// Empty for an execution of which no attempt was made yet.
     pub key: Arc<str>,
     pub arguments: Value,
@@ -180,6 +184,12 @@ impl Past {
                 }
             }
             EventName::BudgetLow => self.told(EventName::BudgetLow, &entry.path.unwrap_or_default()),
+            EventName::StepCopied => {
+                let output = entry.output(kept)?.unwrap_or(Value::Null);
+                let path = entry.path.unwrap_or_default();
+                self.told(EventName::StepCopied, &path);
+                self.step(path, at).copied = Some(output);
+            }
             EventName::StepRetried => self.retried(entry.path.unwrap_or_default(), at),
             EventName::StepSettled => self.settled(entry, at, kept)?,
             EventName::ListenerFired => self.told(EventName::ListenerFired, &entry.path.unwrap_or_default()),
@@ -437,6 +447,7 @@ impl Past {
             execution,
             trial: entry.trial.unwrap_or(1),
             attempts: step.attempts,
+            again: entry.again.take(),
             used: step.call.as_ref().map(|call| call.used).unwrap_or_default(),
             key: entry.key.take().unwrap_or_default(),
             arguments: arguments.unwrap_or(Value::Null),
@@ -522,6 +533,7 @@ impl Past {
             output: None,
             call: None,
             earlier: VecDeque::new(),
+            copied: None,
             asked: Vec::new(),
             until: None,
         })

@@ -158,6 +158,7 @@ impl World {
             cancel: self.cancel.clone(),
             log,
             past,
+            copies: None,
             retries: true,
             only_looks: false,
             answering: self.answering(),

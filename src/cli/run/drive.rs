@@ -11,7 +11,7 @@ use super::pinned::Pinned;
 use crate::cli::arguments::{RunFormat, RunOutput};
 use crate::cli::workspace::Workspace;
 use crate::cli::{Exit, Failure, Terminal};
-use crate::engine::{self, Answering, Context, Defaults, Observer, Outcome, Program, Silence};
+use crate::engine::{self, Answering, Context, Copies, Defaults, Observer, Outcome, Program, Silence};
 use crate::host::Host;
 use crate::journal::store::{Digest, Journal, RunRow};
 use crate::journal::{Entry, Log, Past};
@@ -53,6 +53,8 @@ pub struct Job {
     pub max_steps: Option<u64>,
     /// What has failed is done again, where the plan pauses for that.
     pub retries: bool,
+    /// What another run has to give.
+    pub copies: Option<Copies>,
     /// Who answers what the plan asks people.
     pub answering: Answering,
 }
@@ -138,7 +140,7 @@ impl Job {
     /// # Errors
     /// When what was written cannot be used.
     pub fn pinned(journal: &Journal, location: &Location, row: &RunRow) -> Result<Self, Failure> {
-        let pinned = Pinned::read(&journal.pinned(&row.run)?)?;
+        let pinned = Pinned::of(journal, row)?;
         let workspace = Workspace::pinned(location, pinned.has_project_file, pinned.pins(&location.folder))?;
         let source = SourceFile::new(&*pinned.file, &*pinned.text);
         let plan = workspace.check(&source).plans.iter().find(|plan| *plan.name == *pinned.plan).cloned();
@@ -155,6 +157,7 @@ impl Job {
             mock: pinned.mock,
             max_steps: pinned.max_steps,
             retries: false,
+            copies: None,
             answering: Answering::default(),
         })
     }
@@ -206,6 +209,7 @@ impl Job {
             cancel: CancellationToken::new(),
             log: self.log.take(),
             past: self.past.take(),
+            copies: self.copies.take(),
             retries: self.retries,
             only_looks: false,
             answering: std::mem::take(&mut self.answering),

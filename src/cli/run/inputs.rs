@@ -15,12 +15,17 @@ use crate::value::Value;
 /// The largest input document, in bytes.
 const MOST_INPUT: u64 = 64 * 1024 * 1024;
 
-/// The inputs that the command line gives.
+/// The inputs that the command line gives, over those that are known already.
 ///
 /// # Errors
 /// When one is unknown, missing, or of another type.
-pub fn inputs(plan: &Plan, arguments: &RunArguments) -> Result<BTreeMap<Arc<str>, Value>, Failure> {
-    let mut inputs = BTreeMap::new();
+pub fn inputs(
+    plan: &Plan,
+    arguments: &RunArguments,
+    known: BTreeMap<Arc<str>, Value>,
+) -> Result<BTreeMap<Arc<str>, Value>, Failure> {
+    let mut inputs = known;
+    inputs.retain(|name, _| plan.parameters.iter().any(|parameter| parameter.name == *name));
     if let Some(path) = &arguments.input {
         let text = read_input(path)?;
         let json: serde_json::Value = serde_json::from_str(&text)

@@ -65,6 +65,7 @@ impl Listener {
             }
             EventKind::RunStarted { .. }
             | EventKind::StepQueued { .. }
+            | EventKind::StepCopied { .. }
             | EventKind::StepRetried { .. }
             | EventKind::UsageReported { .. }
             | EventKind::StepWaiting { .. }

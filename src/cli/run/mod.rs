@@ -1,6 +1,7 @@
 //! `planrun run`: check, then run, and tell what came of it.
 
 mod answer;
+mod base;
 mod drive;
 mod inputs;
 mod listener;
@@ -12,12 +13,14 @@ use std::sync::Arc;
 use super::arguments::RunArguments;
 use super::workspace::{CheckedPlan, Workspace};
 use super::{Exit, Failure, Terminal, ask};
-use crate::diag::render::human;
-use crate::engine::Program;
+use crate::diag::render::{human, visible_line};
+use crate::engine::{Copies, Program};
 use crate::journal::Log;
 use crate::journal::store::{Created, Journal, NewRun, Settings};
 use crate::project::make_own_folder;
+use crate::source::SourceFile;
 
+use base::Base;
 pub use drive::{Job, Look, Onward, fold, resume, seen};
 use pinned::Pinned;
 
@@ -42,12 +45,21 @@ pub fn run(arguments: &RunArguments, project: Option<&Path>, terminal: Terminal)
         terminal.say_plainly(&human(&[refused], terminal.look));
         return Ok(Exit::Findings);
     }
-    let inputs = inputs::inputs(&checked.plan, arguments)?;
+    let base = match &arguments.base {
+        Some(base) => Some(Base::of(&base::journal(&workspace)?, &workspace.location, base)?),
+        None => None,
+    };
+    let known = base.as_ref().map(|base| base.inputs().clone()).unwrap_or_default();
+    let inputs = inputs::inputs(&checked.plan, arguments, known)?;
     let run = arguments.run_id.clone().unwrap_or_else(|| drive::new_run_id(&*workspace.host));
     let program = Arc::new(Program::new(checked.plan.clone()));
     let (mock, max_steps) = (arguments.mock, arguments.max_steps);
     let (log, past, retries) = (None, None, false);
-    let mut job = Job { workspace, program, inputs, run, log, past, mock, max_steps, retries, answering };
+    let copies = match &base {
+        Some(base) => Some(taken_over(base, (&program, &checked.source), arguments)?),
+        None => None,
+    };
+    let mut job = Job { workspace, program, inputs, run, log, past, mock, max_steps, retries, copies, answering };
     if !arguments.no_journal {
         match written_down(&job, &checked)? {
             Begun::New(log) => job.log = Some(log),
@@ -59,6 +71,19 @@ pub fn run(arguments: &RunArguments, project: Option<&Path>, terminal: Terminal)
         }
     }
     job.drive(look)
+}
+
+/// What a new run takes over from another one. Effects are not done again without somebody's consent.
+fn taken_over(base: &Base, plan: (&Program, &SourceFile), arguments: &RunArguments) -> Result<Copies, Failure> {
+    let (copies, repeated) = base.copies(plan, arguments.from.as_deref())?;
+    if repeated.is_empty() || arguments.yes {
+        return Ok(Copies { repeats_effects: arguments.yes, ..copies });
+    }
+    let which = repeated.iter().map(|step| visible_line(step)).collect::<Vec<_>>().join(", ");
+    Err(Failure::Usage(format!(
+        "this would do again what the run {} has done: {which}; add `--yes` to do that",
+        copies.run
+    )))
 }
 
 /// The journal of the project around a plan, or of the one around the current folder.

@@ -9,7 +9,10 @@ use serde_json::Value as Json;
 
 use crate::cli::Failure;
 use crate::host::Pins;
-use crate::journal::store::Digest;
+use crate::journal::store::{Digest, Journal, RunRow};
+use crate::source::SourceFile;
+use crate::syntax::json::{self, meaning_of};
+use crate::syntax::parse;
 use crate::value::Value;
 
 /// The document that a journal keeps of a run. Paths are relative to the folder of the project.
@@ -59,13 +62,43 @@ impl Pinned {
         Err(unusable(format!("it has version {}, and this planrun knows {VERSION}", pinned.version)))
     }
 
+    /// What a run is bound to.
+    ///
+    /// # Errors
+    /// When that cannot be read.
+    pub(super) fn of(journal: &Journal, row: &RunRow) -> Result<Self, Failure> {
+        Self::read(&journal.pinned(&row.run)?)
+    }
+
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         serde_json::to_vec(self).unwrap_or_default()
     }
 
-    /// What tells the run from another one of the same id.
+    /// What tells the run from another one of the same id: what its plans mean, not how they look, and everything else as
+    /// it is.
     pub(super) fn digest(&self) -> Digest {
-        Digest::of(&self.to_bytes())
+        let meaning = |name: &str, text: &str| {
+            let source = SourceFile::new(name, text);
+            meaning_of(&parse(&source).file).unwrap_or_else(|| text.to_owned())
+        };
+        let mut bytes = meaning(&self.file, &self.text).into_bytes();
+        let mut part = |text: &[u8]| {
+            bytes.extend_from_slice(&(text.len() as u64).to_le_bytes());
+            bytes.extend_from_slice(text);
+        };
+        for (path, text) in &self.pins.files {
+            let name = path.to_string_lossy();
+            let is_plan = name.ends_with(".plan") || name.ends_with(json::ENDING);
+            part(name.as_bytes());
+            if is_plan {
+                part(meaning(&name, text).as_bytes());
+            } else {
+                part(text.as_bytes());
+            }
+        }
+        let rest = (&self.plan, self.has_project_file, &self.inputs, self.mock, self.max_steps);
+        part(&serde_json::to_vec(&rest).unwrap_or_default());
+        Digest::of(&bytes)
     }
 
     /// What was read, at its place below this folder.

@@ -93,6 +93,10 @@ fn remarks(step: &StepReport) -> String {
     }
     remarks.extend(step.attributes.iter().map(|attribute| (*attribute).to_owned()));
     remarks.extend(step.reason.map(str::to_owned));
+    remarks.extend(step.again.map(|again| match again {
+        "asked" => "done again".to_owned(),
+        differs => format!("done again: its {differs} differ"),
+    }));
     let class = step.error.as_ref().and_then(|error| error.get("class").and_then(|class| class.as_str()));
     remarks.extend(class.map(str::to_owned));
     remarks.join(", ")

@@ -1,5 +1,6 @@
 //! The JSON form of a plan: the same tree, for programs and for models with structured output.
 
+mod definitions;
 mod document;
 mod fixes;
 mod items;
@@ -25,6 +26,7 @@ use crate::source::SourceFile;
 use reader::Reader;
 use shapes::FILE;
 
+pub use definitions::{definitions, meaning_of};
 pub use fixes::fit_fixes;
 pub use layout::text;
 pub use narrow::{Breadth, complete, narrowed};

@@ -18,20 +18,18 @@ use crate::syntax::{canonical, canonical_name, canonical_type};
 /// A finding where the tree holds what the form cannot say: text that could not be read, and arguments that are given
 /// twice or without a name, which the checker refuses too.
 pub fn encode(file: &File) -> Result<Value, Box<Diagnostic>> {
-    let mut encoder = Encoder { refused: None };
-    let mut object = Object::new();
-    object.text("doc", file.doc.as_deref());
-    let items = file.items.iter().map(|item| encoder.item(item)).collect();
-    object.put("items", Value::Array(items));
-    match encoder.refused {
-        None => Ok(object.done()),
-        Some(refused) => Err(refused),
-    }
+    Encoder { refused: None, documents: true }.file(file)
+}
+
+/// The file in its JSON form, without what only documents it; nothing where the form cannot say all of it.
+pub(super) fn meaning(file: &File) -> Option<Value> {
+    Encoder { refused: None, documents: false }.file(file).ok()
 }
 
 /// Writes trees, and remembers the first that cannot be written.
 pub(super) struct Encoder {
     refused: Option<Box<Diagnostic>>,
+    documents: bool,
 }
 
 /// An object in the making.
@@ -88,6 +86,22 @@ impl Object {
 }
 
 impl Encoder {
+    fn file(mut self, file: &File) -> Result<Value, Box<Diagnostic>> {
+        let mut object = Object::new();
+        object.text("doc", self.told(file.doc.as_ref()));
+        let items = file.items.iter().map(|item| self.item(item)).collect();
+        object.put("items", Value::Array(items));
+        match self.refused {
+            None => Ok(object.done()),
+            Some(refused) => Err(refused),
+        }
+    }
+
+    /// What documents something, where that is wanted.
+    pub fn told<'d>(&self, doc: Option<&'d std::sync::Arc<str>>) -> Option<&'d str> {
+        doc.filter(|_| self.documents).map(|doc| &**doc)
+    }
+
     fn item(&mut self, item: &Item) -> Value {
         let object = match &item.kind {
             ItemKind::Use(Use::Namespaces(namespaces)) => {
@@ -97,24 +111,24 @@ impl Encoder {
                     object.name("as", namespace.alias.as_ref());
                     object.done()
                 });
-                let mut object = documented("use", item.doc.as_deref());
+                let mut object = documented("use", self.told(item.doc.as_ref()));
                 object.put("namespaces", names.collect::<Vec<_>>());
                 object
             }
             ItemKind::Use(Use::File { path, alias }) => {
-                let mut object = documented("use_file", item.doc.as_deref());
+                let mut object = documented("use_file", self.told(item.doc.as_ref()));
                 object.put("path", &*path.text);
                 object.name("as", Some(alias));
                 object
             }
             ItemKind::Type(ty) => {
-                let mut object = documented("type", item.doc.as_deref());
+                let mut object = documented("type", self.told(item.doc.as_ref()));
                 object.name("name", Some(&ty.name));
                 object.put("type", canonical_type(&ty.definition));
                 object
             }
             ItemKind::Tool(tool) => {
-                let mut object = documented("tool", item.doc.as_deref());
+                let mut object = documented("tool", self.told(item.doc.as_ref()));
                 object.put("tool", dotted(&tool.namespace, &tool.name));
                 object.list("parameters", self.parameters(&tool.parameters));
                 object.put("returns", canonical_type(&tool.returns));
@@ -124,7 +138,7 @@ impl Encoder {
                 object
             }
             ItemKind::Plan(plan) => {
-                let mut object = documented("plan", item.doc.as_deref());
+                let mut object = documented("plan", self.told(item.doc.as_ref()));
                 object.name("name", Some(&plan.name));
                 object.list("parameters", self.parameters(&plan.parameters));
                 object.text("returns", plan.returns.as_ref().map(canonical_type).as_deref());
@@ -132,7 +146,7 @@ impl Encoder {
                 object
             }
             ItemKind::Test(test) => {
-                let mut object = documented("test", item.doc.as_deref());
+                let mut object = documented("test", self.told(item.doc.as_ref()));
                 object.put("name", &*test.name.text);
                 object.name("plan", Some(&test.plan));
                 let lines = test.body.iter().map(|line| self.test_statement(&line.kind, line.span));

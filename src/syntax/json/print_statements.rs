@@ -16,7 +16,7 @@ impl Encoder {
     }
 
     fn statement(&mut self, statement: &Statement) -> Value {
-        let doc = statement.doc.as_deref();
+        let doc = self.told(statement.doc.as_ref());
         let object = match &statement.kind {
             StatementKind::Policy(settings) => self.setting("policy", doc, settings),
             StatementKind::Allow(settings) => self.setting("allow", doc, settings),

@@ -1,0 +1,142 @@
+//! `run --base`: which results of another run are taken over, and which effects would be done again.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::drive::{Job, seen};
+use super::pinned::Pinned;
+use crate::cli::Failure;
+use crate::cli::workspace::Workspace;
+use crate::diag::closest;
+use crate::engine::{Again, Copied, Copies, Program, StepReport};
+use crate::graph::Edge;
+use crate::journal::store::{Journal, RunRow};
+use crate::project::Location;
+use crate::protocol::StepState;
+use crate::sema::{Call, Plan, StepKind, Target};
+use crate::source::SourceFile;
+use crate::syntax::{json::definitions, parse};
+use crate::types::{Effect, Signature};
+use crate::value::Value;
+
+/// Another run, from which a new one takes what it need not do again.
+pub struct Base {
+    row: RunRow,
+    job: Job,
+    steps: Vec<StepReport>,
+    /// The tools that its plan, and those that it calls, know, by their dotted names.
+    tools: BTreeMap<String, Arc<Signature>>,
+    definitions: BTreeMap<String, String>,
+}
+
+impl Base {
+    /// Looks at a run.
+    ///
+    /// # Errors
+    /// When what was written of it cannot be used.
+    pub fn of(journal: &Journal, location: &Location, run: &str) -> Result<Self, Failure> {
+        let row = journal.run(run)?;
+        let pinned = Pinned::of(journal, &row)?;
+        let steps = seen(journal, location, &row)?.steps();
+        let source = SourceFile::new(&*pinned.file, &*pinned.text);
+        let definitions = definitions(&parse(&source).file, &pinned.plan);
+        let job = Job::pinned(journal, location, &row)?;
+        let mut tools = BTreeMap::new();
+        called(&job.program.plan, &mut tools);
+        Ok(Self { job, row, steps, tools, definitions })
+    }
+
+    /// Its inputs.
+    pub fn inputs(&self) -> &BTreeMap<Arc<str>, Value> {
+        &self.job.inputs
+    }
+
+    /// What a new run takes over from it, and the effects that would be done again.
+    ///
+    /// # Errors
+    /// When the plan has no step of that name.
+    pub fn copies(
+        &self,
+        (program, source): (&Program, &SourceFile),
+        from: Option<&str>,
+    ) -> Result<(Copies, Vec<String>), Failure> {
+        let asked = from.map(|from| downstream(program, from)).transpose()?.unwrap_or_default();
+        let now = definitions(&parse(source).file, &program.plan.name);
+        let (mut copies, mut repeated) =
+            (Copies { run: self.row.run.as_str().into(), ..Copies::default() }, Vec::new());
+        for step in self.steps.iter().filter(|step| is_kept(step)) {
+            let Some((contract, effect)) = step.tool.as_deref().and_then(|tool| self.contract(tool)) else { continue };
+            let name = step.path.split(['.', '[']).next().unwrap_or_default();
+            let again = if asked.contains(name) {
+                Some(Again::Asked)
+            } else if self.definitions.get(name).is_none_or(|before| now.get(name) != Some(before)) {
+                Some(Again::Definition)
+            } else {
+                None
+            };
+            if again.is_some() && !effect.floats() && now.contains_key(name) {
+                repeated.push(format!("{} ({})", step.path, step.tool.as_deref().unwrap_or_default()));
+            }
+            let (arguments, output) = (step.arguments.clone(), step.output.clone());
+            copies.results.insert(step.path.clone(), Copied { arguments, output, contract, again });
+        }
+        Ok((copies, repeated))
+    }
+
+    /// The hash of the contract of a tool that the run has called, and its class.
+    fn contract(&self, tool: &str) -> Option<(String, Effect)> {
+        self.tools.get(tool).map(|signature| (signature.digest(), signature.effect))
+    }
+}
+
+fn called(plan: &Plan, tools: &mut BTreeMap<String, Arc<Signature>>) {
+    for step in plan.blocks.iter().flat_map(|block| &block.nodes).filter_map(|node| node.step()) {
+        if let StepKind::Call(Call { target: Target::Tool(signature), .. }) = &step.kind {
+            tools.insert(signature.path(), signature.clone());
+        }
+    }
+    plan.plans.iter().for_each(|inner| called(inner, tools));
+}
+
+/// Whether a step has a result of its own that still stands.
+fn is_kept(step: &StepReport) -> bool {
+    step.status == StepState::Completed
+        && !step.attributes.iter().any(|known| ["undone", "undo_failed", "recovered"].contains(known))
+}
+
+/// The names of a step and of all that comes after it, because of it.
+fn downstream(program: &Program, from: &str) -> Result<BTreeSet<String>, Failure> {
+    let nodes = &program.plan.body().nodes;
+    let graph = &program.graph.blocks[0];
+    let named = |name: &str| nodes.iter().position(|node| node.name.as_deref() == Some(name) && node.step().is_some());
+    let Some(first) = named(from) else {
+        let known: Vec<&str> =
+            nodes.iter().filter(|node| node.step().is_some()).filter_map(|node| node.name.as_deref()).collect();
+        let hint = match closest(from, known.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("it has {}", known.join(", ")),
+        };
+        return Err(Failure::Usage(format!("`{}` has no step `{from}`; {hint}", program.plan.name)));
+    };
+    let (mut found, mut open) = (BTreeSet::new(), vec![u32::try_from(first).unwrap_or(u32::MAX)]);
+    let mut seen = BTreeSet::new();
+    while let Some(node) = open.pop() {
+        if !seen.insert(node) {
+            continue;
+        }
+        found.extend(nodes.get(node as usize).and_then(|node| node.name.as_deref()).map(str::to_owned));
+        let because =
+            |edge: Edge| matches!(edge, Edge::Data | Edge::State | Edge::Guard | Edge::After | Edge::Listener);
+        open.extend(graph.readers(node).filter(|(_, edge)| because(*edge)).map(|(reader, _)| reader));
+    }
+    Ok(found)
+}
+
+/// The journal of a project, for a new run that begins from another one.
+///
+/// # Errors
+/// When there is none.
+pub fn journal(workspace: &Workspace) -> Result<Journal, Failure> {
+    let path = Workspace::journal_path(&workspace.location);
+    Ok(Journal::read(&path, crate::journal::store::Settings::default(), workspace.host.clone())?)
+}

@@ -1,0 +1,91 @@
+//! What statements mean, whatever they look like: without documentation, layout, and the order of clauses and arguments.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::print::meaning;
+use crate::syntax::ast::File;
+
+/// One text for each named statement of a plan, by its name: two of the same text do the same. What it holds is part of
+/// it, and so are the conditions around it. Nothing where the file could not be read.
+#[must_use]
+pub fn definitions(file: &File, plan: &str) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    let Some(items) = meaning(file).and_then(|mut file| file.get_mut("items").map(Value::take)) else { return found };
+    let is_plan = |item: &&Value| item["kind"] == "plan" && item["name"] == plan;
+    if let Some(body) = items.as_array().into_iter().flatten().find(is_plan).map(|plan| &plan["body"]) {
+        statements(body, "", &mut found);
+    }
+    found
+}
+
+/// One text for a whole file: two files of the same text hold the same.
+#[must_use]
+pub fn meaning_of(file: &File) -> Option<String> {
+    meaning(file).map(|file| sorted(&file).to_string())
+}
+
+fn statements(list: &Value, around: &str, found: &mut BTreeMap<String, String>) {
+    for statement in list.as_array().into_iter().flatten() {
+        if statement["kind"] == "if" {
+            branches(statement, around, found);
+        } else if let Some(name) = statement["name"].as_str() {
+            found.insert(name.to_owned(), format!("{around}{}", sorted(statement)));
+        }
+    }
+}
+
+fn branches(statement: &Value, around: &str, found: &mut BTreeMap<String, String>) {
+    let mut before = around.to_owned();
+    let first = std::iter::once(statement);
+    for arm in first.chain(statement["else_if"].as_array().into_iter().flatten()) {
+        let condition = sorted(&arm["condition"]);
+        statements(&arm["then"], &format!("{before}if {condition} "), found);
+        before = format!("{before}unless {condition} ");
+    }
+    statements(&statement["else"], &before, found);
+}
+
+/// The same with the keys of objects in alphabetical order.
+fn sorted(value: &Value) -> Value {
+    match value {
+        Value::Array(items) => items.iter().map(sorted).collect(),
+        Value::Object(fields) => {
+            let fields: BTreeMap<&String, Value> = fields.iter().map(|(key, value)| (key, sorted(value))).collect();
+            Value::Object(fields.into_iter().map(|(key, value)| (key.clone(), value)).collect::<Map<_, _>>())
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::SourceFile;
+    use crate::syntax::parse;
+
+    fn of(text: &str) -> BTreeMap<String, String> {
+        let source = SourceFile::new("a.plan", text);
+        definitions(&parse(&source).file, "p")
+    }
+
+    #[test]
+    fn looks_change_nothing_and_meanings_do() {
+        let first = of(
+            "plan p() { step a = x.y(b: 1, c: (2)) timeout 5s when true\n if q { step d = x.z() } else { let e = 1 } }",
+        );
+        let second = of(
+            "/// Told.\nplan p() {\n    // A comment.\n    /// More.\n    step a = x.y(\n        c: 2,\n        b: 1,\n    )\n        \
+             when true\n        timeout 5s\n    if q { step d = x.z() } else { let e = 1 }\n}",
+        );
+        assert_eq!(first, second);
+        assert_eq!(first.keys().map(String::as_str).collect::<Vec<_>>(), ["a", "d", "e"]);
+        let other = of(
+            "plan p() { step a = x.y(b: 1, c: 3) timeout 5s when true\n if r { step d = x.z() } else { let e = 1 } }",
+        );
+        assert!(other.iter().all(|(name, text)| first[name] != *text), "{other:?}");
+        let doc = of("plan p() { step a = x.y(doc: 1) }");
+        assert_ne!(doc, of("plan p() { step a = x.y(doc: 2) }"), "an argument of that name is no documentation");
+    }
+}
