@@ -103,6 +103,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         cancel: CancellationToken::new(),
         log: None,
         past: None,
+        definitions: std::collections::BTreeMap::new(),
         copies: None,
         retries: false,
         only_looks: false,

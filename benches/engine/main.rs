@@ -113,6 +113,7 @@ impl Bench {
             cancel: tokio_util::sync::CancellationToken::new(),
             log: None,
             past: None,
+            definitions: std::collections::BTreeMap::new(),
             copies: None,
             retries: false,
             only_looks: false,

@@ -173,7 +173,10 @@ impl Dispatcher<'_> {
         self.frames[at.0].node(at.1).state = StepState::Running;
         self.leaves.insert(at, leaf);
         match past.phase {
-            PastPhase::Answered => self.recording.expect(path, at),
+            PastPhase::Answered => match self.recording.late_answer(&path) {
+                Some(outcome) => self.answered_before(at, outcome),
+                None => self.recording.expect(path, at),
+            },
             PastPhase::InFlight | PastPhase::Ended => {}
             PastPhase::Waiting(until) => {
                 self.frames[at.0].node(at.1).state = StepState::Waiting;

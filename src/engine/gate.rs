@@ -217,6 +217,13 @@ impl Dispatcher<'_> {
         Ok(Value::object([(name, value)]))
     }
 
+    /// What a step is part of: the statement of the run's plan, where its meaning is known, so that a patch elsewhere
+    /// leaves approvals alone; else the whole plan.
+    fn definition<'d>(&'d self, program: &'d Program, path: &str) -> &'d [u8] {
+        let name = path.split(['.', '[']).next().unwrap_or_default();
+        self.context.definitions.get(name).map_or(program.plan.digest.as_bytes(), String::as_bytes)
+    }
+
     /// Everything that an approval holds for, as one hash.
     fn binding(&self, program: &Program, path: &str, step: &Step, question: &Question) -> Arc<str> {
         let run = self.context.run_id.as_bytes();
@@ -232,7 +239,7 @@ impl Dispatcher<'_> {
             run,
             path.as_bytes(),
             &question.execution.to_le_bytes(),
-            program.plan.digest.as_bytes(),
+            self.definition(program, path),
             contract.as_bytes(),
             arguments.as_bytes(),
             question.by.as_deref().unwrap_or_default().as_bytes(),

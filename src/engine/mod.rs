@@ -94,6 +94,9 @@ pub struct Context<'a> {
     pub cancel: CancellationToken,
     /// Where its events go; without one the run ends with its process.
     pub log: Option<Box<dyn Log>>,
+    /// What each statement of the plan means, by its name: what approvals are bound to. Without it they are bound to the
+    /// text of the whole plan.
+    pub definitions: BTreeMap<String, String>,
     /// What earlier processes of the run have written there.
     pub past: Option<Past>,
     /// What another run has to give, so that it need not be done again.

@@ -161,6 +161,11 @@ impl Recording {
         }
     }
 
+    /// The answer to a call that begins again when everything else was lived through.
+    pub(super) fn late_answer(&mut self, path: &str) -> Option<Result<Value, Arc<StepError>>> {
+        self.past.as_mut().filter(|_| self.then.is_none())?.late_answer(path)
+    }
+
     /// A call whose answer is among the news has begun again.
     pub(super) fn expect(&mut self, path: Arc<str>, at: NodeRef) {
         self.expecting.insert(path, at);
@@ -283,7 +288,7 @@ impl Dispatcher<'_> {
         true
     }
 
-    fn answered_before(&mut self, at: NodeRef, outcome: Result<Value, Arc<StepError>>) {
+    pub(super) fn answered_before(&mut self, at: NodeRef, outcome: Result<Value, Arc<StepError>>) {
         let Some(leaf) = self.leave_flight(at) else { return };
         match outcome {
             Ok(value) => self.settle(at, End::Completed(value)),

@@ -36,6 +36,7 @@ pub struct Entry {
     pub reason: Option<Arc<str>>,
     pub timer: Option<Bound>,
     pub wake: Option<String>,
+    pub after: Option<Arc<str>>,
     pub again: Option<Arc<str>>,
     #[serde(default)]
     pub tokens: u64,

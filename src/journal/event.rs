@@ -36,6 +36,12 @@ pub enum EventKind<'a> {
         /// When it wants to go on by itself, in nanoseconds since 1970.
         wake: Option<i128>,
     },
+    /// The run has got another text for what it has not started.
+    RunPatched {
+        /// The hashes of what it was bound to, and of what it is bound to now.
+        before: &'a str,
+        after: &'a str,
+    },
     StepQueued {
         path: &'a str,
     },
@@ -231,6 +237,8 @@ pub enum EventName {
     RunCancelling,
     #[serde(rename = "run.paused")]
     RunPaused,
+    #[serde(rename = "run.patched")]
+    RunPatched,
     #[serde(rename = "step.queued")]
     StepQueued,
     #[serde(rename = "step.running")]
@@ -267,11 +275,12 @@ pub enum EventName {
 
 impl EventName {
     /// Every kind.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::RunStarted,
         Self::RunResumed,
         Self::RunCancelling,
         Self::RunPaused,
+        Self::RunPatched,
         Self::StepQueued,
         Self::StepRunning,
         Self::StepWaiting,
@@ -298,6 +307,7 @@ impl EventName {
             Self::RunResumed => "run.resumed",
             Self::RunCancelling => "run.cancelling",
             Self::RunPaused => "run.paused",
+            Self::RunPatched => "run.patched",
             Self::StepQueued => "step.queued",
             Self::StepRunning => "step.running",
             Self::StepWaiting => "step.waiting",
@@ -356,6 +366,7 @@ impl EventKind<'_> {
             | Self::RunResumed
             | Self::RunCancelling { .. }
             | Self::RunPaused { .. }
+            | Self::RunPatched { .. }
             | Self::RunSettled { .. } => "",
             Self::StepQueued { path }
             | Self::StepCopied { path, .. }
@@ -385,6 +396,7 @@ impl EventKind<'_> {
             Self::RunResumed => EventName::RunResumed,
             Self::RunCancelling { .. } => EventName::RunCancelling,
             Self::RunPaused { .. } => EventName::RunPaused,
+            Self::RunPatched { .. } => EventName::RunPatched,
             Self::StepQueued { .. } => EventName::StepQueued,
             Self::StepRunning { .. } => EventName::StepRunning,
             Self::StepWaiting { .. } | Self::StepAsks { .. } | Self::StepSleeps { .. } => EventName::StepWaiting,

@@ -61,19 +61,11 @@ impl Line<'_, '_> {
             | EventKind::StepRetried { .. }
             | EventKind::ListenerFired { .. } => {}
             EventKind::RunStarted { run, plan, .. } => self.texts(&[("run", Some(run)), ("plan", Some(plan))]),
+            EventKind::RunPatched { before, after } => self.texts(&[("before", Some(before)), ("after", Some(after))]),
             EventKind::RunCancelling { keep } => self.flag("keep", *keep),
             EventKind::RunPaused { wake } => self.moment("wake", *wake),
-            EventKind::StepRunning { tool, attempt, call, .. } => {
-                self.texts(&[("tool", Some(*tool).filter(|tool| !tool.is_empty()))]);
-                self.field("attempt", attempt);
-                self.dispatch(*call);
-            }
-            EventKind::StepWaiting { attempt, what, wait, error, .. } => {
-                self.field("attempt", attempt);
-                self.word("for", what.name());
-                self.field("wait_ms", &millis(*wait));
-                self.error(*error);
-            }
+            EventKind::StepRunning { tool, attempt, call, .. } => self.running(tool, *attempt, *call),
+            EventKind::StepWaiting { attempt, what, wait, error, .. } => self.waiting(*attempt, *what, *wait, *error),
             EventKind::StepAsks { question, .. } => self.question(question),
             EventKind::StepSleeps { until, .. } => {
                 self.word("for", Waiting::Time.name());
@@ -82,6 +74,18 @@ impl Line<'_, '_> {
             EventKind::AnswerGiven { value, by, note, .. } => {
                 self.value(&VALUE, Some(*value));
                 self.texts(&[("by", *by), ("note", *note)]);
+            }
+            EventKind::StepCopied { run, output, .. } => {
+                self.texts(&[("run", Some(run))]);
+                self.value(&OUTPUT, Some(*output));
+            }
+            EventKind::UsageReported { used, .. } => {
+                self.field("tokens", &used.tokens);
+                self.number("cost", used.cost);
+            }
+            EventKind::BudgetLow { used, limit, .. } => {
+                self.number("used", *used);
+                self.number("limit", *limit);
             }
             EventKind::StepRecovering { error, .. } => self.error(Some(error)),
             EventKind::StepSettled { state, attempts, duration, recovered, reason, output, error, .. } => {
@@ -93,26 +97,10 @@ impl Line<'_, '_> {
                 self.value(&OUTPUT, *output);
                 self.error(*error);
             }
-            EventKind::StepCopied { run, output, .. } => {
-                self.field("run", run);
-                self.value(&OUTPUT, Some(*output));
-            }
-            EventKind::UsageReported { used, .. } => {
-                self.field("tokens", &used.tokens);
-                self.field("cost", &Value::Double(used.cost));
-            }
-            EventKind::BudgetLow { used, limit, .. } => {
-                self.field("used", &Value::Double(*used));
-                self.field("limit", &Value::Double(*limit));
-            }
             EventKind::TimerFired { timer, .. } => self.word("timer", timer.name()),
             EventKind::TaskSet { status, context, .. } => self.task(status, context, None),
             EventKind::TaskMoved { status, context, refused, .. } => self.task(status, context, *refused),
-            EventKind::SignalReceived { signal, payload, refused } => {
-                self.field("signal", signal);
-                self.value(&PAYLOAD, Some(*payload));
-                self.texts(&[("reason", *refused)]);
-            }
+            EventKind::SignalReceived { signal, payload, refused } => self.signal(signal, payload, *refused),
             EventKind::RunSettled { state, reply, error } => {
                 self.word("status", state.name());
                 if let Some(reply) = reply {
@@ -121,6 +109,30 @@ impl Line<'_, '_> {
                 self.error(*error);
             }
         }
+    }
+
+    fn running(&mut self, tool: &str, attempt: u32, call: Option<Dispatch<'_>>) {
+        self.texts(&[("tool", Some(tool).filter(|tool| !tool.is_empty()))]);
+        self.field("attempt", &attempt);
+        self.dispatch(call);
+    }
+
+    fn waiting(&mut self, attempt: u32, what: Waiting, wait: Duration, error: Option<&StepError>) {
+        self.field("attempt", &attempt);
+        self.word("for", what.name());
+        self.field("wait_ms", &millis(wait));
+        self.error(error);
+    }
+
+    fn signal(&mut self, signal: &str, payload: &Value, refused: Option<&str>) {
+        self.field("signal", signal);
+        self.value(&PAYLOAD, Some(payload));
+        self.texts(&[("reason", refused)]);
+    }
+
+    /// A number, without a fraction where it has none.
+    fn number(&mut self, key: &'static str, number: f64) {
+        self.field(key, &Value::Double(number));
     }
 
     fn task(&mut self, status: &str, context: &Value, refused: Option<&str>) {
@@ -392,6 +404,7 @@ mod tests {
             EventKind::StepRunning { path: "b", tool: "", attempt: 1, call: None },
             EventKind::StepWaiting { path: "a", attempt: 1, what: Waiting::Poll, wait, error: None },
             EventKind::StepWaiting { path: "a", attempt: 2, what: Waiting::Outcome, wait, error: Some(error) },
+            EventKind::RunPatched { before: "b1", after: "a1" },
             EventKind::StepCopied { path: "a", run: "r", output: &reply },
             EventKind::StepRetried { path: "a" },
             EventKind::UsageReported { path: "a", used: Used { tokens: 120, cost: 0.25 } },

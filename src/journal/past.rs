@@ -28,6 +28,8 @@ pub struct Past {
     pub error: Option<StepError>,
     /// When it wants to go on by itself, in nanoseconds since 1970.
     pub wake: Option<i128>,
+    /// The hash of what the run is bound to, where it was patched.
+    pub patched: Option<Arc<str>>,
     /// By path.
     pub steps: BTreeMap<Arc<str>, PastStep>,
     /// The status of each task that was ever moved, by path.
@@ -159,6 +161,7 @@ impl Past {
                 self.leave_out_people(at);
                 self.paused(entry.wake.as_deref());
             }
+            EventName::RunPatched => (self.patched, self.crashes) = (entry.after, 0),
             EventName::RunCancelling => self.cancelling(entry.keep, at),
             EventName::RunSettled => {
                 self.state = entry.run_state();
@@ -169,28 +172,11 @@ impl Past {
             EventName::StepRunning => self.running(&mut entry, at, kept)?,
             EventName::StepWaiting => self.waiting(entry, at, kept)?,
             EventName::AnswerGiven => self.answered(entry, at, kept)?,
-            EventName::StepRecovering => {
-                let path = entry.path.unwrap_or_default();
-                self.told(EventName::StepRecovering, &path);
-                if let Some(error) = entry.error {
-                    self.failed(&path, at, Arc::new(error));
-                }
-            }
-            EventName::UsageReported => {
-                let path = entry.path.unwrap_or_default();
-                let used = Used { tokens: entry.tokens, cost: entry.cost };
-                if let Some(call) = self.steps.get_mut(&path).and_then(|step| step.call.as_mut()) {
-                    call.used.add(used);
-                }
-            }
+            EventName::UsageReported => self.used(&entry),
             EventName::BudgetLow => self.told(EventName::BudgetLow, &entry.path.unwrap_or_default()),
-            EventName::StepCopied => {
-                let output = entry.output(kept)?.unwrap_or(Value::Null);
-                let path = entry.path.unwrap_or_default();
-                self.told(EventName::StepCopied, &path);
-                self.step(path, at).copied = Some(output);
-            }
+            EventName::StepCopied => self.copied(entry, at, kept)?,
             EventName::StepRetried => self.retried(entry.path.unwrap_or_default(), at),
+            EventName::StepRecovering => self.recovering(entry, at),
             EventName::StepSettled => self.settled(entry, at, kept)?,
             EventName::ListenerFired => self.told(EventName::ListenerFired, &entry.path.unwrap_or_default()),
             EventName::TaskSet => {
@@ -200,13 +186,7 @@ impl Past {
             }
             // What was refused has changed nothing, and is not lived through again.
             EventName::TaskMoved | EventName::SignalReceived if entry.reason.is_some() => {}
-            EventName::TaskMoved => {
-                let context = entry.payload(kept)?.unwrap_or(Value::Null);
-                let (path, status) = (entry.path.unwrap_or_default(), entry.status.unwrap_or_default());
-                self.told(EventName::TaskMoved, &path);
-                self.tasks.insert(path.clone(), status.clone());
-                self.learn(at, NewsKind::TaskMoved { path, status, context });
-            }
+            EventName::TaskMoved => self.moved(entry, at, kept)?,
             EventName::SignalReceived => {
                 let payload = entry.payload(kept)?.unwrap_or(Value::Null);
                 let signal = entry.signal.unwrap_or_default();
@@ -236,6 +216,17 @@ impl Past {
     #[must_use]
     pub fn tells(&self, event: EventName, path: &str) -> bool {
         self.told.contains_key(&place(event, path))
+    }
+
+    /// The answer to a call whose step begins only after everything else was lived through: a patch has put something
+    /// before it.
+    pub fn late_answer(&mut self, path: &str) -> Option<Result<Value, Arc<StepError>>> {
+        let of_call = |news: &News| matches!(&news.kind, NewsKind::Answer { path: own, .. } if **own == *path);
+        let index = self.news.iter().position(of_call)?;
+        match self.news.remove(index)?.kind {
+            NewsKind::Answer { outcome, .. } => Some(outcome),
+            _ => None,
+        }
     }
 
     /// How long, from a moment to now, the run neither went on nor waited for a moment of its own: waits for people, and
@@ -287,6 +278,38 @@ impl Past {
         self.wake = wake.and_then(crate::value::parse_timestamp);
         // A moment that the run itself waits for comes nearer without a process, too.
         self.rests_until = self.wake.filter(|_| !self.only_people_are_awaited());
+    }
+
+    fn used(&mut self, entry: &Entry) {
+        let step = entry.path.as_ref().and_then(|path| self.steps.get_mut(path));
+        if let Some(call) = step.and_then(|step| step.call.as_mut()) {
+            call.used.add(Used { tokens: entry.tokens, cost: entry.cost });
+        }
+    }
+
+    fn copied(&mut self, mut entry: Entry, at: i128, kept: &mut Kept<'_>) -> Result<(), EntryError> {
+        let output = entry.output(kept)?.unwrap_or(Value::Null);
+        let path = entry.path.unwrap_or_default();
+        self.told(EventName::StepCopied, &path);
+        self.step(path, at).copied = Some(output);
+        Ok(())
+    }
+
+    fn recovering(&mut self, entry: Entry, at: i128) {
+        let path = entry.path.unwrap_or_default();
+        self.told(EventName::StepRecovering, &path);
+        if let Some(error) = entry.error {
+            self.failed(&path, at, Arc::new(error));
+        }
+    }
+
+    fn moved(&mut self, mut entry: Entry, at: i128, kept: &mut Kept<'_>) -> Result<(), EntryError> {
+        let context = entry.payload(kept)?.unwrap_or(Value::Null);
+        let (path, status) = (entry.path.unwrap_or_default(), entry.status.unwrap_or_default());
+        self.told(EventName::TaskMoved, &path);
+        self.tasks.insert(path.clone(), status.clone());
+        self.learn(at, NewsKind::TaskMoved { path, status, context });
+        Ok(())
     }
 
     /// A step is done again, and so is what worked for it: what was called so far has ended.

@@ -204,6 +204,7 @@ fn run(text: &str) -> RunState {
         cancel: tokio_util::sync::CancellationToken::new(),
         log: None,
         past: None,
+        definitions: std::collections::BTreeMap::new(),
         copies: None,
         retries: false,
         only_looks: false,

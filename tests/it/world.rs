@@ -158,6 +158,7 @@ impl World {
             cancel: self.cancel.clone(),
             log,
             past,
+            definitions: std::collections::BTreeMap::new(),
             copies: None,
             retries: true,
             only_looks: false,

@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::drive::{Job, seen};
-use super::pinned::Pinned;
+use super::drive::{Job, fold, seen};
 use crate::cli::Failure;
 use crate::cli::workspace::Workspace;
 use crate::diag::closest;
@@ -36,14 +35,12 @@ impl Base {
     /// When what was written of it cannot be used.
     pub fn of(journal: &Journal, location: &Location, run: &str) -> Result<Self, Failure> {
         let row = journal.run(run)?;
-        let pinned = Pinned::of(journal, &row)?;
         let steps = seen(journal, location, &row)?.steps();
-        let source = SourceFile::new(&*pinned.file, &*pinned.text);
-        let definitions = definitions(&parse(&source).file, &pinned.plan);
-        let job = Job::pinned(journal, location, &row)?;
+        let job = Job::pinned(journal, location, &row, &fold(journal, &row.run)?)?;
+        let definitions = job.definitions.clone();
         let mut tools = BTreeMap::new();
         called(&job.program.plan, &mut tools);
-        Ok(Self { job, row, steps, tools, definitions })
+        Ok(Self { row, job, steps, tools, definitions })
     }
 
     /// Its inputs.

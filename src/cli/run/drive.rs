@@ -45,6 +45,8 @@ pub struct Onward {
 pub struct Job {
     pub workspace: Workspace,
     pub program: Arc<Program>,
+    /// What each statement of its plan means, by its name.
+    pub definitions: BTreeMap<String, String>,
     pub inputs: BTreeMap<Arc<str>, Value>,
     pub run: String,
     pub log: Option<Box<dyn Log>>,
@@ -88,7 +90,7 @@ pub fn resume(
             run = row.run
         )));
     }
-    let mut job = Job::pinned(journal, location, row)?;
+    let mut job = Job::pinned(journal, location, row, &past)?;
     job.log = Some(Box::new(driver));
     (job.answering, job.retries) = (answering, retries);
     job.past = Some(past).filter(|past| past.last > 0);
@@ -101,7 +103,7 @@ pub fn resume(
 /// When what was written cannot be used.
 pub fn seen(journal: &Journal, location: &Location, row: &RunRow) -> Result<Outcome, Failure> {
     let past = fold(journal, &row.run)?;
-    let mut job = Job::pinned(journal, location, row)?;
+    let mut job = Job::pinned(journal, location, row, &past)?;
     job.past = Some(past);
     let state = RunState::find(&row.state).unwrap_or(RunState::Running);
     let mut outcome = runtime()?.block_on(job.look_back());
@@ -139,8 +141,8 @@ impl Job {
     ///
     /// # Errors
     /// When what was written cannot be used.
-    pub fn pinned(journal: &Journal, location: &Location, row: &RunRow) -> Result<Self, Failure> {
-        let pinned = Pinned::of(journal, row)?;
+    pub fn pinned(journal: &Journal, location: &Location, row: &RunRow, past: &Past) -> Result<Self, Failure> {
+        let pinned = Pinned::of(journal, row, past)?;
         let workspace = Workspace::pinned(location, pinned.has_project_file, pinned.pins(&location.folder))?;
         let source = SourceFile::new(&*pinned.file, &*pinned.text);
         let plan = workspace.check(&source).plans.iter().find(|plan| *plan.name == *pinned.plan).cloned();
@@ -150,6 +152,7 @@ impl Job {
         Ok(Self {
             workspace,
             program: Arc::new(Program::new(plan)),
+            definitions: pinned.definitions(),
             inputs: pinned.inputs()?,
             run: row.run.clone(),
             log: None,
@@ -208,6 +211,7 @@ impl Job {
             observer,
             cancel: CancellationToken::new(),
             log: self.log.take(),
+            definitions: std::mem::take(&mut self.definitions),
             past: self.past.take(),
             copies: self.copies.take(),
             retries: self.retries,

@@ -75,6 +75,7 @@ impl Listener {
             | EventKind::RunResumed
             | EventKind::RunCancelling { .. }
             | EventKind::RunPaused { .. }
+            | EventKind::RunPatched { .. }
             | EventKind::TaskSet { .. }
             | EventKind::TaskMoved { .. }
             | EventKind::ListenerFired { .. }

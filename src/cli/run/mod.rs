@@ -19,10 +19,11 @@ use crate::journal::Log;
 use crate::journal::store::{Created, Journal, NewRun, Settings};
 use crate::project::make_own_folder;
 use crate::source::SourceFile;
+use crate::syntax::{json::definitions, parse};
 
 use base::Base;
 pub use drive::{Job, Look, Onward, fold, resume, seen};
-use pinned::Pinned;
+pub(super) use pinned::Pinned;
 
 /// Checks and runs a plan, or goes on with a run.
 ///
@@ -59,7 +60,9 @@ pub fn run(arguments: &RunArguments, project: Option<&Path>, terminal: Terminal)
         Some(base) => Some(taken_over(base, (&program, &checked.source), arguments)?),
         None => None,
     };
-    let mut job = Job { workspace, program, inputs, run, log, past, mock, max_steps, retries, copies, answering };
+    let definitions = definitions(&parse(&checked.source).file, &checked.plan.name);
+    let mut job =
+        Job { workspace, program, definitions, inputs, run, log, past, mock, max_steps, retries, copies, answering };
     if !arguments.no_journal {
         match written_down(&job, &checked)? {
             Begun::New(log) => job.log = Some(log),

@@ -9,9 +9,10 @@ use serde_json::Value as Json;
 
 use crate::cli::Failure;
 use crate::host::Pins;
+use crate::journal::Past;
 use crate::journal::store::{Digest, Journal, RunRow};
 use crate::source::SourceFile;
-use crate::syntax::json::{self, meaning_of};
+use crate::syntax::json::{self, definitions, meaning_of};
 use crate::syntax::parse;
 use crate::value::Value;
 
@@ -37,7 +38,7 @@ pub(in crate::cli) struct Pinned {
 const VERSION: u32 = 1;
 
 impl Pinned {
-    pub(super) fn new(
+    pub fn new(
         (file, text, plan): (&str, &str, &str),
         (folder, has_project_file, pins): (&Path, bool, &Pins),
         inputs: &BTreeMap<Arc<str>, Value>,
@@ -62,15 +63,28 @@ impl Pinned {
         Err(unusable(format!("it has version {}, and this planrun knows {VERSION}", pinned.version)))
     }
 
-    /// What a run is bound to.
+    /// What a run is bound to; after a patch, to what that has brought.
     ///
     /// # Errors
     /// When that cannot be read.
-    pub(super) fn of(journal: &Journal, row: &RunRow) -> Result<Self, Failure> {
-        Self::read(&journal.pinned(&row.run)?)
+    pub fn of(journal: &Journal, row: &RunRow, past: &Past) -> Result<Self, Failure> {
+        match &past.patched {
+            Some(digest) => {
+                let digest: Digest =
+                    digest.parse().map_err(|error| Failure::Environment(format!("`{digest}`: {error}")))?;
+                Self::read(&journal.blob(digest)?)
+            }
+            None => Self::read(&journal.pinned(&row.run)?),
+        }
     }
 
-    pub(super) fn to_bytes(&self) -> Vec<u8> {
+    /// What each statement of its plan means, by its name.
+    pub fn definitions(&self) -> BTreeMap<String, String> {
+        let source = SourceFile::new(&*self.file, &*self.text);
+        definitions(&parse(&source).file, &self.plan)
+    }
+
+    pub fn to_bytes(&self) -> Vec<u8> {
         serde_json::to_vec(self).unwrap_or_default()
     }
 

@@ -3,6 +3,7 @@
 mod events;
 mod export;
 mod list;
+mod patch;
 mod prune;
 mod say;
 mod show;
@@ -27,6 +28,7 @@ Examples:
   planrun runs events 0193a1f2 --follow
   planrun runs resume --due
   planrun runs answer 0193a1f2 out.confirm=true --by inventory --resume
+  planrun runs patch 0193a1f2 onboarding.plan --resume
   planrun runs signal 0193a1f2 paid='{\"amount\": 20}'
   planrun runs export 0193a1f2 > run.ndjson
   planrun runs export --verify run.ndjson";
@@ -50,6 +52,7 @@ enum RunsCommand {
     Answer(say::AnswerArguments),
     Signal(say::SignalArguments),
     Cancel(CancelArguments),
+    Patch(patch::Arguments),
     Export(export::Arguments),
     Prune(prune::Arguments),
 }
@@ -63,6 +66,13 @@ struct ResumeArguments {
     /// Every run whose time to go on has come.
     #[arg(long, conflicts_with = "run")]
     due: bool,
+    #[command(flatten)]
+    look: LookArguments,
+}
+
+/// How a run that goes on is shown.
+#[derive(Debug, Args)]
+struct LookArguments {
     /// What is printed of a completed run.
     #[arg(long, value_name = "WHAT", default_value = "reply")]
     output: RunOutput,
@@ -114,6 +124,7 @@ pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) ->
         RunsCommand::Prune(arguments) => prune::run(&journal, arguments, terminal),
         RunsCommand::Answer(arguments) => say::answer(&journal, &location, arguments, terminal),
         RunsCommand::Signal(arguments) => say::signal(&journal, &location, arguments, terminal),
+        RunsCommand::Patch(arguments) => patch::run(&journal, &location, arguments, terminal),
         RunsCommand::Cancel(arguments) => cancel(&journal, &location, arguments, terminal),
     }
 }
@@ -124,7 +135,7 @@ fn go_on(
     arguments: &ResumeArguments,
     terminal: Terminal,
 ) -> Result<Exit, Failure> {
-    let look = Look { format: arguments.format, output: arguments.output, terminal };
+    let look = Look { format: arguments.look.format, output: arguments.look.output, terminal };
     if let Some(run) = &arguments.run {
         let onward = Onward { look, answering: Answering::default(), retries: true };
         return resume(journal, location, &journal.run(run)?, onward);

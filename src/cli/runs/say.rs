@@ -74,7 +74,7 @@ pub fn signal(
 ) -> Result<Exit, Failure> {
     let row = open(journal, &arguments.run)?;
     let (name, text) = &arguments.what;
-    let program = Job::pinned(journal, location, &row)?.program;
+    let program = Job::pinned(journal, location, &row, &fold(journal, &row.run)?)?.program;
     let said = if let Some(task) = program.plan.tasks.iter().find(|task| *task.name == **name) {
         let context = arguments.context.as_deref().map_or(Ok(Json::Null), parsed)?;
         accepts_move(task, text, &context).map_err(Failure::Usage)?;

@@ -61,6 +61,7 @@ pub fn perform(plan: &Arc<Plan>, project: &Project, weather: Weather, seed: u64)
             cancel: CancellationToken::new(),
             log: None,
             past: None,
+            definitions: std::collections::BTreeMap::new(),
             copies: None,
             retries: false,
             only_looks: false,
