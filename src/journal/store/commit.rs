@@ -11,7 +11,7 @@ use super::queue::{Summary, Target, Work};
 const LONGEST_SEGMENT: usize = 256 * 1024;
 
 /// Where one run stands after the transaction, or why it was left out.
-type Outcome = Result<Target, JournalError>;
+pub(super) type Outcome = Result<Target, JournalError>;
 
 /// Events that are stored together.
 struct Segment<'a> {

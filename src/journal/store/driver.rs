@@ -10,7 +10,8 @@ use super::digest::Digest;
 use super::failure::JournalError;
 use super::inbox::Message;
 use super::lease::Lease;
-use super::queue::{Batch, Durable, Queue, Summary};
+use super::pen::Desk;
+use super::queue::{Batch, Durable, Summary};
 
 /// Rows of segments are numbered by the events of a run with so many bits.
 const MOST_EVENTS: u64 = u32::MAX as u64;
@@ -20,7 +21,7 @@ const MOST_EVENTS: u64 = u32::MAX as u64;
 /// Dropped without [`Self::close`], what was not flushed is lost, and the run is given back.
 pub struct Driver {
     journal: Arc<Inner>,
-    queue: Arc<Queue>,
+    desk: Arc<Desk>,
     key: u64,
     id: i64,
     run: String,
@@ -37,12 +38,12 @@ pub struct Driver {
 }
 
 impl Driver {
-    pub(super) fn new(journal: Arc<Inner>, queue: Arc<Queue>, lease: Lease) -> Self {
+    pub(super) fn new(journal: Arc<Inner>, desk: Arc<Desk>, lease: Lease) -> Self {
         let (id, run, last, after_crash) = (lease.id, lease.run.clone(), lease.last, lease.after_crash);
-        let enrolled = queue.enrol(lease.into());
+        let enrolled = desk.queue.enrol(lease.into());
         let (key, durable, heard) = (enrolled.key, enrolled.durable, enrolled.heard);
         let batch = Batch::default();
-        Self { journal, queue, key, id, run, after_crash, last, batch, durable, heard, seen: None, misused: None }
+        Self { journal, desk, key, id, run, after_crash, last, batch, durable, heard, seen: None, misused: None }
     }
 
     /// The id of the run.
@@ -107,7 +108,8 @@ impl Driver {
     /// Why nothing can be written any more.
     pub fn flush(&mut self) -> Result<(), JournalError> {
         if !self.batch.is_empty() && self.misused.is_none() {
-            self.queue.hand_over(self.key, &mut self.batch);
+            self.desk.queue.hand_over(self.key, &mut self.batch);
+            self.desk.attend();
         }
         self.failure().map_or(Ok(()), Err)
     }
@@ -145,8 +147,8 @@ impl Driver {
     /// Why something is not on disk; the run is given back all the same.
     pub fn close(mut self) -> Result<(), JournalError> {
         let flushed = self.flush();
-        self.queue.close(self.key);
-        self.queue.wait_closed(self.key);
+        self.desk.queue.close(self.key);
+        self.desk.queue.wait_closed(self.key);
         flushed.and_then(|()| self.failure().map_or(Ok(()), Err))
     }
 
@@ -170,7 +172,7 @@ impl Driver {
 
     fn misuse(&mut self, what: String) {
         let error = JournalError::Misused(what);
-        self.queue.fail(self.key, error.clone());
+        self.desk.queue.fail(self.key, error.clone());
         self.misused = Some(error);
     }
 }
@@ -183,6 +185,6 @@ impl fmt::Debug for Driver {
 
 impl Drop for Driver {
     fn drop(&mut self) {
-        self.queue.close(self.key);
+        self.desk.queue.close(self.key);
     }
 }

@@ -1,4 +1,4 @@
-//! The store of events: one file below the project, written by one thread of each process, read by everybody.
+//! The store of events: one file below the project, written by each process at one place, read by everybody.
 
 mod commit;
 mod digest;
@@ -10,6 +10,7 @@ mod file;
 mod inbox;
 mod lease;
 mod log;
+mod pen;
 mod process;
 mod prune;
 mod queue;
@@ -104,7 +105,8 @@ struct Inner {
     settings: Settings,
     host: Arc<dyn Host>,
     machine: Machine,
-    read_only: bool,
+    /// What somebody who wants to write is told, where it is open for reading only.
+    unwritable: Option<JournalError>,
     /// For everything but events.
     front: Mutex<Connection>,
     /// Begins with the first run that this process drives.
@@ -118,7 +120,7 @@ impl Journal {
     /// Where the file is no journal, is damaged, has a newer format, or cannot be written. It is then left as it is.
     pub fn open(path: &Path, settings: Settings, host: Arc<dyn Host>) -> Result<Self, JournalError> {
         let connection = file::for_writing(path, &settings)?;
-        Ok(Self::with(path, settings, host, connection, false))
+        Ok(Self::with(path, settings, host, connection, None))
     }
 
     /// Opens the journal at this path for reading only, while others may write.
@@ -127,14 +129,36 @@ impl Journal {
     /// As [`Self::open`]; `Absent` where there is none.
     pub fn read(path: &Path, settings: Settings, host: Arc<dyn Host>) -> Result<Self, JournalError> {
         let connection = file::for_reading(path, &settings)?;
-        Ok(Self::with(path, settings, host, connection, true))
+        let why = "it was opened for reading only".into();
+        let unwritable = JournalError::ReadOnly { path: path.to_owned(), why };
+        Ok(Self::with(path, settings, host, connection, Some(unwritable)))
     }
 
-    fn with(path: &Path, settings: Settings, host: Arc<dyn Host>, front: Connection, read_only: bool) -> Self {
+    /// Opens the journal that is at this path for writing; where it can only be read, for that, and whoever wants to
+    /// write is told why not.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn open_there(path: &Path, settings: Settings, host: Arc<dyn Host>) -> Result<Self, JournalError> {
+        let reading = file::for_reading(path, &settings)?;
+        let (connection, unwritable) = match file::for_writing(path, &settings) {
+            Ok(connection) => (connection, None),
+            Err(error) => (reading, Some(error)),
+        };
+        Ok(Self::with(path, settings, host, connection, unwritable))
+    }
+
+    fn with(
+        path: &Path,
+        settings: Settings,
+        host: Arc<dyn Host>,
+        front: Connection,
+        unwritable: Option<JournalError>,
+    ) -> Self {
         let machine = Machine::here(&*host);
         let (front, writer) = (Mutex::new(front), Mutex::new(None));
         let path = path.to_owned();
-        Self { inner: Arc::new(Inner { path, settings, host, machine, read_only, front, writer }) }
+        Self { inner: Arc::new(Inner { path, settings, host, machine, unwritable, front, writer }) }
     }
 
     /// Makes a new run that this process drives, unless a run of this id is there with the same digest.
@@ -161,7 +185,7 @@ impl Journal {
     fn begin(&self, lease: Lease) -> Result<Driver, JournalError> {
         let mut writer = self.inner.writer();
         let writer = self.inner.started(&mut writer)?;
-        Ok(Driver::new(Arc::clone(&self.inner), Arc::clone(&writer.queue), lease))
+        Ok(Driver::new(Arc::clone(&self.inner), Arc::clone(&writer.desk), lease))
     }
 
     /// The run of this id, or the only one whose id begins so.
@@ -252,13 +276,13 @@ impl fmt::Debug for Inner {
 impl Inner {
     /// This process as a driver of this run: its id, which others find its lock by.
     fn presence(&self, run: &str) -> Result<String, JournalError> {
-        let (queue, driver) = {
+        let (desk, driver) = {
             let mut writer = self.writer();
             let writer = self.started(&mut writer)?;
-            (Arc::clone(&writer.queue), writer.presence.driver.clone())
+            (Arc::clone(&writer.desk), writer.presence.driver.clone())
         };
         // A driver of this process that was dropped gives its run back a moment later.
-        queue.wait_given_back(run);
+        desk.queue.wait_given_back(run);
         Ok(driver)
     }
 
@@ -271,10 +295,7 @@ impl Inner {
     }
 
     fn writable(&self) -> Result<(), JournalError> {
-        if !self.read_only {
-            return Ok(());
-        }
-        Err(JournalError::ReadOnly { path: self.path.clone(), why: "it was opened for reading only".into() })
+        self.unwritable.clone().map_or(Ok(()), Err)
     }
 
     /// The row of a run of exactly this id, and its number.

@@ -188,7 +188,8 @@ impl Queue {
         Enrolled { key, durable: told, heard: ear }
     }
 
-    /// Takes what a driver hands over and leaves it an empty batch; waits where too much waits already.
+    /// Takes what a driver hands over and leaves it an empty batch; waits where too much waits already. Somebody has to
+    /// see to it that it is written.
     pub(super) fn hand_over(&self, key: u64, batch: &mut Batch) {
         let full = |state: &mut State| state.bytes > MOST_WAITING && !state.stop;
         let mut state = self.done.wait_while(self.state(), full).unwrap_or_else(PoisonError::into_inner);
@@ -199,7 +200,10 @@ impl Queue {
         };
         *bytes += batch.bytes();
         entry.pending.extend(batch);
-        drop(state);
+    }
+
+    /// Wakes the thread that writes.
+    pub(super) fn wake(&self) {
         self.work.notify_one();
     }
 
@@ -229,14 +233,18 @@ impl Queue {
         self.work.notify_one();
     }
 
-    /// All there is to write, after waiting for it so long at most; the flag says that nothing more will come.
-    pub(super) fn take(&self, at_most: Duration) -> (Vec<Work>, bool) {
+    /// Waits so long at most until there is something to write; true where nothing more will come.
+    pub(super) fn wait(&self, at_most: Duration) -> bool {
         let idle = |state: &mut State| {
             !state.stop && !state.entries.values().any(|entry| entry.closing || !entry.pending.is_empty())
         };
         let waited = self.work.wait_timeout_while(self.state(), at_most, idle);
-        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        let stop = state.stop;
+        waited.unwrap_or_else(PoisonError::into_inner).0.stop
+    }
+
+    /// All there is to write. Whoever takes it writes it before anybody takes more.
+    pub(super) fn take(&self) -> Vec<Work> {
+        let mut state = self.state();
         let mut works = Vec::new();
         for (key, entry) in &mut state.entries {
             if !entry.closing && entry.pending.is_empty() {
@@ -246,7 +254,18 @@ impl Queue {
             let (target, failed) = (entry.target.clone(), entry.failed());
             works.push(Work { key: *key, target, batch, close: entry.closing, failed });
         }
-        (works, stop)
+        works
+    }
+
+    /// Takes back what could not be written just now, before anything that came since.
+    pub(super) fn put_back(&self, works: Vec<Work>) {
+        let mut state = self.state();
+        for mut work in works {
+            if let Some(entry) = state.entries.get_mut(&work.key) {
+                work.batch.extend(&mut entry.pending);
+                entry.pending = work.batch;
+            }
+        }
     }
 
     /// Tells a driver how its work went, which is where the run stands now or why it can no longer be written.
@@ -348,10 +367,23 @@ mod tests {
             queue.hand_over(key, &mut handed);
             assert!(handed.is_empty());
         }
-        let (works, stop) = queue.take(Duration::ZERO);
+        assert!(!queue.wait(Duration::MAX), "there is something");
+        let works = queue.take();
         let texts: Vec<_> = works.iter().map(|work| (work.batch.text.as_str(), work.batch.lines)).collect();
-        assert_eq!((texts, stop), (vec![("a\nb\nc\n", 3), ("x\n", 1)], false));
-        assert!(queue.take(Duration::ZERO).0.is_empty());
+        assert_eq!(texts, [("a\nb\nc\n", 3), ("x\n", 1)]);
+        assert!(queue.take().is_empty());
+    }
+
+    #[test]
+    fn what_is_put_back_comes_before_what_came_since() {
+        let queue = Queue::default();
+        let key = queue.enrol(target()).key;
+        queue.hand_over(key, &mut batch("a\n"));
+        let works = queue.take();
+        queue.hand_over(key, &mut batch("b\n"));
+        queue.put_back(works);
+        let works = queue.take();
+        assert_eq!((works[0].batch.text.as_str(), works[0].batch.lines), ("a\nb\n", 2));
     }
 
     #[test]
@@ -374,14 +406,15 @@ mod tests {
         let queue = Arc::new(Queue::default());
         let key = queue.enrol(target()).key;
         queue.hand_over(key, &mut batch(&"x".repeat(MOST_WAITING + 1)));
-        let (works, _) = queue.take(Duration::ZERO);
+        let works = queue.take();
         let other = Arc::clone(&queue);
         let handing = std::thread::spawn(move || other.hand_over(key, &mut batch("y\n")));
-        assert!(queue.take(Duration::from_millis(20)).0.is_empty(), "it waits while the first is being written");
+        queue.wait(Duration::from_millis(20));
+        assert!(queue.take().is_empty(), "it waits while the first is being written");
         for work in works {
             queue.settle(work, Ok(target()));
         }
         handing.join().unwrap();
-        assert_eq!(queue.take(Duration::ZERO).0[0].batch.text, "y\n");
+        assert_eq!(queue.take()[0].batch.text, "y\n");
     }
 }

@@ -1,8 +1,10 @@
 //! Writing events, and that one process at a time does so.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use planrun::journal::store::{Created, Digest, JournalError};
+use planrun::host::RealHost;
+use planrun::journal::store::{Created, Digest, Journal, JournalError, Settings, Synchronous};
 
 use super::stage::{Stage, append, create, machine, new_run, numbers, summary, wait_durable};
 
@@ -172,10 +174,56 @@ fn what_is_out_of_order_or_no_line_fails_its_driver_and_no_other() {
     assert!(matches!(driver.flush(), Err(JournalError::Misused(_))));
 }
 
+/// A journal whose commits wait for no disk.
+fn normal(stage: &Stage) -> Journal {
+    let settings = Settings { synchronous: Synchronous::Normal, ..Settings::default() };
+    Journal::open(&stage.path(), settings, Arc::new(RealHost)).unwrap()
+}
+
+#[test]
+fn what_waits_for_no_disk_is_written_before_the_flush_returns() {
+    let stage = Stage::new();
+    let journal = normal(&stage);
+    let mut driver = create(&journal, "r1");
+    for round in 1..=50 {
+        append(&mut driver, 2);
+        driver.flush().unwrap();
+        // The thread may have been just about to look for work; then it writes it.
+        wait_durable(&driver, round * 2);
+    }
+    driver.close().unwrap();
+    assert_eq!(numbers(&stage.read().unwrap(), "r1", 1), ((1..=100).collect(), None));
+}
+
+#[test]
+fn a_flush_does_not_wait_for_another_process_that_writes() {
+    let stage = Stage::new();
+    let journal = normal(&stage);
+    let mut driver = create(&journal, "r1");
+    let other = rusqlite::Connection::open(stage.path()).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    for _ in 0..3 {
+        append(&mut driver, 2);
+        driver.flush().unwrap();
+        assert_eq!(driver.durable().borrow().through, 0, "the other one holds the file");
+    }
+    other.execute_batch("ROLLBACK").unwrap();
+    wait_durable(&driver, 6);
+    driver.close().unwrap();
+    assert_eq!(numbers(&stage.read().unwrap(), "r1", 1), ((1..=6).collect(), None));
+}
+
 #[test]
 fn many_runs_of_one_process_are_written_side_by_side() {
+    for synchronous in [Synchronous::Full, Synchronous::Normal] {
+        written_side_by_side(synchronous);
+    }
+}
+
+fn written_side_by_side(synchronous: Synchronous) {
     let stage = Stage::new();
-    let journal = stage.open();
+    let settings = Settings { synchronous, ..Settings::default() };
+    let journal = Journal::open(&stage.path(), settings, Arc::new(RealHost)).unwrap();
     std::thread::scope(|scope| {
         for run in 0..8 {
             let journal = &journal;

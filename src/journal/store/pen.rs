@@ -1,0 +1,155 @@
+//! Writing what waits, by whoever has the pen: the thread for that, or a driver where it need not wait for a disk.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rusqlite::Connection;
+
+use super::commit;
+use super::failure::JournalError;
+use super::queue::{Queue, Target, Work};
+use super::{Settings, nanos};
+use crate::host::Host;
+
+/// The queue of a process, and the one pen that writes what is in it.
+pub(super) struct Desk {
+    pub(super) queue: Arc<Queue>,
+    pen: Mutex<Pen>,
+    /// A commit waits for no disk, and so costs less than waking a thread and being woken by it.
+    at_once: bool,
+}
+
+impl Desk {
+    pub(super) fn new(queue: Arc<Queue>, pen: Pen, at_once: bool) -> Self {
+        Self { queue, pen: Mutex::new(pen), at_once }
+    }
+
+    // A transaction that a panic cuts short is taken back, so what is behind a poisoned lock is whole.
+    pub(super) fn pen(&self) -> MutexGuard<'_, Pen> {
+        self.pen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sees to it that what waits is written: here, or by the thread where that would mean to wait for anybody.
+    pub(super) fn attend(&self) {
+        let written = self.at_once && self.pen.try_lock().is_ok_and(|mut pen| pen.write_without_waiting(&self.queue));
+        if !written {
+            self.queue.wake();
+        }
+    }
+}
+
+impl fmt::Debug for Desk {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Desk").field("queue", &self.queue).finish_non_exhaustive()
+    }
+}
+
+/// What is needed to write.
+pub(super) struct Pen {
+    connection: Connection,
+    path: PathBuf,
+    host: Arc<dyn Host>,
+    lease: Duration,
+    patience: Duration,
+    /// What tells that another process has written.
+    version: i64,
+}
+
+impl Pen {
+    pub(super) fn new(path: &Path, settings: &Settings, host: &Arc<dyn Host>, connection: Connection) -> Self {
+        let (lease, patience) = (settings.lease, settings.patience);
+        Self { connection, path: path.to_owned(), host: Arc::clone(host), lease, patience, version: 0 }
+    }
+
+    /// One transaction for all that waits; false where nothing does. A run that was taken over is left out, the others
+    /// are written.
+    pub(super) fn write(&mut self, queue: &Queue) -> bool {
+        let works = queue.take();
+        let some = !works.is_empty();
+        if some {
+            let outcomes = self.commit(&works);
+            self.settle(queue, works, outcomes);
+        }
+        some
+    }
+
+    /// As [`Self::write`]; false where another process is just writing, and everything still waits.
+    fn write_without_waiting(&mut self, queue: &Queue) -> bool {
+        if self.connection.busy_timeout(Duration::ZERO).is_err() {
+            return false;
+        }
+        let works = queue.take();
+        let outcomes = if works.is_empty() { Ok(Vec::new()) } else { self.commit(&works) };
+        // It was set before, so it can be set.
+        let _ = self.connection.busy_timeout(self.patience);
+        if matches!(outcomes, Err(JournalError::Busy { .. })) {
+            queue.put_back(works);
+            return false;
+        }
+        self.settle(queue, works, outcomes);
+        true
+    }
+
+    fn commit(&mut self, works: &[Work]) -> Result<Vec<commit::Outcome>, JournalError> {
+        let until = self.until();
+        commit::write(&mut self.connection, works, until).map_err(|error| JournalError::from_sqlite(&self.path, &error))
+    }
+
+    fn settle(&self, queue: &Queue, works: Vec<Work>, outcomes: Result<Vec<commit::Outcome>, JournalError>) {
+        match outcomes {
+            Ok(outcomes) => {
+                for (work, outcome) in works.into_iter().zip(outcomes) {
+                    queue.settle(work, outcome);
+                }
+            }
+            Err(error) => {
+                for work in works {
+                    if work.close {
+                        // The events are lost, which the driver is told; the run need not wait for its lease to end.
+                        let _ = commit::give_back(&self.connection, &work.target);
+                    }
+                    queue.settle(work, Err(error.clone()));
+                }
+            }
+        }
+    }
+
+    pub(super) fn renew(&mut self, queue: &Queue) {
+        let targets = queue.targets();
+        if targets.is_empty() {
+            return;
+        }
+        let until = self.until();
+        // What keeps a renewal from being written keeps events from it, too, and is told there.
+        let Ok(lost) = commit::renew(&mut self.connection, &targets, until) else { return };
+        for (key, run) in lost {
+            queue.fail(key, JournalError::Fenced { run });
+        }
+    }
+
+    /// Own commits do not change the version, so a process alone asks no more than this.
+    pub(super) fn listen(&mut self, queue: &Queue) {
+        let version = self.connection.pragma_query_value(None, "data_version", |row| row.get(0));
+        let Ok(version) = version else { return };
+        if version == self.version {
+            return;
+        }
+        self.version = version;
+        for (key, target) in queue.targets() {
+            if let Ok(newest) = self.newest(&target) {
+                queue.heard(key, newest);
+            }
+        }
+    }
+
+    fn newest(&self, target: &Target) -> rusqlite::Result<u64> {
+        let select = "SELECT coalesce(max(id), 0) FROM messages WHERE run = ?";
+        self.connection.prepare_cached(select)?.query_row([target.id], |row| row.get(0))
+    }
+
+    fn until(&self) -> i64 {
+        nanos(self.host.now()).saturating_add(i64::try_from(self.lease.as_nanos()).unwrap_or(i64::MAX))
+    }
+}
