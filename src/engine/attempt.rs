@@ -155,7 +155,7 @@ impl Dispatcher<'_> {
         self.spend(at.0, made, past.used);
         let phase = match past.phase {
             PastPhase::InFlight | PastPhase::Ended => Phase::Lost,
-            PastPhase::Waiting(_) => Phase::Waiting,
+            PastPhase::Waiting { .. } => Phase::Waiting,
             PastPhase::Answered => Phase::Answered,
         };
         let number = self.number();
@@ -178,14 +178,14 @@ impl Dispatcher<'_> {
                 None => self.recording.expect(path, at),
             },
             PastPhase::InFlight | PastPhase::Ended => {}
-            PastPhase::Waiting(until) => {
+            PastPhase::Waiting { since, wait } => {
                 self.frames[at.0].node(at.1).state = StepState::Waiting;
                 self.give_slot(self.frames[at.0].scope);
                 if self.recording.has_asked(&path, Waiting::Confirm, past.execution) {
                     return self.ask_again(at);
                 }
-                let left = u64::try_from(until - self.context.host.now()).unwrap_or(0);
-                let wake = super::clock::after(Duration::from_nanos(left));
+                let waited = u64::try_from(self.context.host.now() - since).unwrap_or(0);
+                let wake = super::clock::after(wait.saturating_sub(Duration::from_nanos(waited)));
                 self.timers.push(std::cmp::Reverse((wake, number, Timer::Again(at, number))));
             }
         }

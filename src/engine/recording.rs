@@ -220,8 +220,9 @@ impl Recording {
         if let NewsKind::Answer { path, .. } = &news.kind {
             expecting.remove(path);
         }
-        let age = (news.at - past.begun_at) / 1000;
-        self.then = Some(u64::try_from(age).unwrap_or(0));
+        let age = u64::try_from((news.at - past.begun_at) / 1000).unwrap_or(0);
+        // Time does not go back where the clock was set back.
+        self.then = self.then.max(Some(age));
         Some((news, at))
     }
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use indexmap::IndexMap;
 use serde_json::Value as Json;
 
 use super::entry::{Entry, EntryError, Kept};
@@ -30,22 +31,23 @@ pub struct Past {
     pub wake: Option<i128>,
     /// The hash of what the run is bound to, where it was patched.
     pub patched: Option<Arc<str>>,
-    /// By path.
-    pub steps: BTreeMap<Arc<str>, PastStep>,
+    /// By path, in the order in which they were first told of.
+    pub steps: IndexMap<Arc<str>, PastStep>,
     /// The status of each task that was ever moved, by path.
     pub tasks: BTreeMap<Arc<str>, Arc<str>>,
     /// What the dispatcher could not have computed itself, in the order in which it learned of it.
     pub news: VecDeque<News>,
     /// What people were asked.
     pub questions: Questions,
-    /// How often the run was resumed without anything new since.
-    pub crashes: u32,
+    /// How often a process took the run over from one that had died, without anything new since.
+    crashes: u32,
     /// Times in which it neither went on nor waited for a moment of its own: when each ended, and how long it was.
     idle: Vec<(i128, i128)>,
     /// The moment that the run itself waits for while no process drives it.
     rests_until: Option<i128>,
     /// The moment of the event before the last one.
     before_last: i128,
+    /// How often each kind of event was told of each path and has not been lived through again, by their `place`.
     told: HashMap<u64, u32>,
 }
 
@@ -105,8 +107,9 @@ pub struct PastCall {
 pub enum PastPhase {
     /// It had been sent, or was about to be.
     InFlight,
-    /// Between two attempts, until this moment in nanoseconds since 1970.
-    Waiting(i128),
+    /// Between two attempts, from this moment on (nanoseconds since 1970) for so long, whatever the clock is set to
+    /// meanwhile.
+    Waiting { since: i128, wait: Duration },
     /// Its answer is among the news.
     Answered,
     /// It ended because of something else.
@@ -243,6 +246,12 @@ impl Past {
         (now - self.last_at - rested).max(0)
     }
 
+    /// How many processes have died since it last got further.
+    #[must_use]
+    pub fn deaths(&self) -> u32 {
+        self.crashes + u32::from(self.state == Some(RunState::Running))
+    }
+
     /// Holds an answer against what the run asks. `now` is in nanoseconds since 1970.
     ///
     /// # Errors
@@ -374,7 +383,7 @@ impl Past {
         step.state = StepState::Waiting;
         step.until = entry.until();
         let Some(call) = &mut step.call else { return Ok(()) };
-        call.phase = PastPhase::Waiting(at + i128::from(entry.wait_ms.unwrap_or(0)) * 1_000_000);
+        call.phase = PastPhase::Waiting { since: at, wait: Duration::from_millis(entry.wait_ms.unwrap_or(0)) };
         // What was answered has ended: the next attempt is a new execution.
         let polls = what == Waiting::Poll;
         if polls || entry.error.is_some_and(|error| error.sent == Sent::Answered) {
@@ -424,7 +433,7 @@ impl Past {
         let asked: BTreeSet<&Arc<str>> = questions.collect();
         let goes_on = |step: &PastStep| {
             let calls = step.call.as_ref().is_some_and(|call| match call.phase {
-                PastPhase::InFlight | PastPhase::Waiting(_) => true,
+                PastPhase::InFlight | PastPhase::Waiting { .. } => true,
                 PastPhase::Answered | PastPhase::Ended => false,
             });
             !step.state.is_settled() && (calls || step.until.is_some())
@@ -437,7 +446,7 @@ impl Past {
         let call = self.steps.get_mut(path).and_then(|step| step.call.as_mut());
         match call.filter(|call| call.phase == PastPhase::InFlight) {
             Some(call) => {
-                call.phase = PastPhase::Waiting(at);
+                call.phase = PastPhase::Waiting { since: at, wait: Duration::ZERO };
                 call.trial = call.trial.saturating_sub(1);
             }
             None => self.told(EventName::StepQueued, path),

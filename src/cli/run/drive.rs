@@ -13,8 +13,8 @@ use crate::cli::workspace::Workspace;
 use crate::cli::{Exit, Failure, Terminal};
 use crate::engine::{self, Answering, Context, Copies, Defaults, Observer, Outcome, Program, Silence};
 use crate::host::Host;
-use crate::journal::store::{Digest, Journal, RunRow};
-use crate::journal::{Entry, Log, Past};
+use crate::journal::store::{Digest, Driver, Journal, RunRow};
+use crate::journal::{Entry, Log, Past, Summary};
 use crate::mock::{MockOptions, MockServer};
 use crate::project::Location;
 use crate::protocol::RunState;
@@ -22,8 +22,8 @@ use crate::source::SourceFile;
 use crate::tools::Catalog;
 use crate::value::Value;
 
-/// After so many deaths at one place a run is not simply tried again.
-const MOST_CRASHES: u32 = 3;
+/// After so many deaths at one place a run is paused, and a person has to want it tried once more.
+const MOST_DEATHS: u32 = 3;
 
 /// How a run is shown.
 #[derive(Clone, Copy)]
@@ -39,6 +39,8 @@ pub struct Onward {
     pub answering: Answering,
     /// What has failed is done again, where the plan pauses for that.
     pub retries: bool,
+    /// Even where it was paused because processes died at it.
+    pub again: bool,
 }
 
 /// A run and everything that it needs.
@@ -69,7 +71,7 @@ pub fn resume(
     journal: &Journal,
     location: &Location,
     row: &RunRow,
-    Onward { look, answering, retries }: Onward,
+    Onward { look, answering, retries, again }: Onward,
 ) -> Result<Exit, Failure> {
     if row.ended {
         if look.format == RunFormat::Ndjson {
@@ -81,20 +83,31 @@ pub fn resume(
     }
     let driver = journal.drive(&row.run)?;
     let past = fold(journal, &row.run)?;
-    if past.crashes >= MOST_CRASHES {
-        let last = past.last;
-        drop(driver);
-        return Err(Failure::Environment(format!(
-            "the run `{run}` died {MOST_CRASHES} times after event {last} without getting further; \
-             `planrun runs events {run}` shows what it was about to do",
-            run = row.run
-        )));
+    if past.deaths() >= MOST_DEATHS && !again {
+        return pause(driver, row, &past, look.terminal);
     }
     let mut job = Job::pinned(journal, location, row, &past)?;
     job.log = Some(Box::new(driver));
     (job.answering, job.retries) = (answering, retries);
     job.past = Some(past).filter(|past| past.last > 0);
     job.drive(look)
+}
+
+/// Pauses a run at which processes die. Its events tell of each death, so that lists alone have to be told.
+fn pause(mut driver: Driver, row: &RunRow, past: &Past, terminal: Terminal) -> Result<Exit, Failure> {
+    let note = format!("died {} times at event {}", past.deaths(), past.last);
+    terminal.say(&format!(
+        "the run {run} is paused: it {note} without getting further; `planrun runs events {run}` shows what it was \
+         about to do, `planrun runs resume {run} --again` tries it once more",
+        run = row.run
+    ));
+    let (note, steps_done, steps_all) = (Some(note), row.steps_done, row.steps_all.unwrap_or(0));
+    Log::summarize(
+        &mut driver,
+        &Summary { state: RunState::Paused, wake: None, error: None, note, steps_done, steps_all },
+    );
+    driver.close()?;
+    Ok(Exit::Paused)
 }
 
 /// How a run stands, by living through what was written of it and doing nothing.

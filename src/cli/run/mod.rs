@@ -35,7 +35,7 @@ pub fn run(arguments: &RunArguments, project: Option<&Path>, terminal: Terminal)
     if let Some(run) = &arguments.resume {
         let (journal, location) = journal_of(arguments.file.as_deref(), project)?;
         let row = journal.run(run)?;
-        return resume(&journal, &location, &row, Onward { look, answering, retries: true });
+        return resume(&journal, &location, &row, Onward { look, answering, retries: true, again: false });
     }
     let Some(file) = &arguments.file else { return Err(Failure::Usage("name a plan file".to_owned())) };
     let workspace = Workspace::open(file, project)?;
@@ -68,7 +68,7 @@ pub fn run(arguments: &RunArguments, project: Option<&Path>, terminal: Terminal)
             Begun::New(log) => job.log = Some(log),
             Begun::Before(journal) => {
                 let row = journal.run(&job.run)?;
-                let onward = Onward { look, answering: job.answering, retries: true };
+                let onward = Onward { look, answering: job.answering, retries: true, again: false };
                 return resume(&journal, &job.workspace.location, &row, onward);
             }
         }
@@ -97,11 +97,8 @@ pub fn journal_of(plan: Option<&Path>, project: Option<&Path>) -> Result<(Journa
     let host = super::workspace::real_host();
     let location = Workspace::locate(&*host, plan.unwrap_or(Path::new("-")), project)?;
     let path = Workspace::journal_path(&location);
-    let settings = Settings::default();
-    // Reading makes no journal where there is none, and whoever may only read can still look.
-    let reading = Journal::read(&path, settings.clone(), host.clone())?;
-    let journal = Journal::open(&path, settings, host).unwrap_or(reading);
-    Ok((journal, location))
+    // None is made where there is none, and whoever may only read can still look.
+    Ok((Journal::open_there(&path, Settings::default(), host)?, location))
 }
 
 /// Whether a run of this id is new.

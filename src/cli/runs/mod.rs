@@ -63,6 +63,9 @@ struct ResumeArguments {
     /// The run.
     #[arg(value_name = "RUN", required_unless_present = "due")]
     run: Option<String>,
+    /// Try a run once more that was paused because processes died at it.
+    #[arg(long, conflicts_with = "due")]
+    again: bool,
     /// Every run whose time to go on has come.
     #[arg(long, conflicts_with = "run")]
     due: bool,
@@ -137,7 +140,7 @@ fn go_on(
 ) -> Result<Exit, Failure> {
     let look = Look { format: arguments.look.format, output: arguments.look.output, terminal };
     if let Some(run) = &arguments.run {
-        let onward = Onward { look, answering: Answering::default(), retries: true };
+        let onward = Onward { look, answering: Answering::default(), retries: true, again: arguments.again };
         return resume(journal, location, &journal.run(run)?, onward);
     }
     let due = Filter { due: Some(super::workspace::real_host().now()), ..Filter::default() };
@@ -147,7 +150,7 @@ fn go_on(
             continue;
         }
         terminal.say(&format!("{} ({})", row.run, row.plan));
-        let onward = Onward { look, answering: Answering::default(), retries: false };
+        let onward = Onward { look, answering: Answering::default(), retries: false, again: false };
         let one = resume(journal, location, &row, onward)?;
         if one != Exit::Fine && one != Exit::Paused {
             exit = one;
@@ -175,6 +178,8 @@ fn cancel(
         return Ok(Exit::Fine);
     }
     let look = Look { format: RunFormat::Human, output: RunOutput::Reply, terminal };
-    resume(journal, location, &row, Onward { look, answering: Answering::default(), retries: false })?;
+    // Whoever ends a run at which processes die wants no more of it done.
+    let onward = Onward { look, answering: Answering::default(), retries: false, again: true };
+    resume(journal, location, &row, onward)?;
     Ok(Exit::Fine)
 }

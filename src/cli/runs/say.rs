@@ -118,5 +118,5 @@ fn tell(
         return Ok(Exit::Fine);
     }
     let look = Look { format: RunFormat::Human, output: RunOutput::Reply, terminal };
-    resume(journal, location, row, Onward { look, answering: Answering::default(), retries: true })
+    resume(journal, location, row, Onward { look, answering: Answering::default(), retries: true, again: false })
 }

@@ -5,7 +5,7 @@ mod driving;
 mod export;
 mod files;
 mod inbox;
-mod mounts;
+pub mod mounts;
 mod processes;
 mod property;
 mod pruning;

@@ -11,11 +11,11 @@ use planrun::journal::store::{Driver, Durable, Journal, JournalError, Settings};
 use super::stage::{Stage, append, create, line, numbers, open, wait_durable};
 
 /// A folder where something is mounted for the time of a test.
-struct Mount(PathBuf);
+pub struct Mount(PathBuf);
 
 impl Mount {
     /// None, with a line that says so, where this user may not mount.
-    fn new(arguments: &[&str], at: &Path) -> Option<Self> {
+    pub fn new(arguments: &[&str], at: &Path) -> Option<Self> {
         fs::create_dir_all(at).unwrap();
         let mounted = Command::new("mount").args(arguments).arg(at).output();
         if mounted.is_ok_and(|output| output.status.success()) {
