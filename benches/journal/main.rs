@@ -1,0 +1,226 @@
+//! The speed of the journal: what it adds to a run, what a resume and a list take, against peers in the same run.
+//!
+//! `cargo bench --bench journal` prints the tables of `docs/performance.md`; `… -- chain` and the like measure one part.
+
+mod peers;
+mod plans;
+#[path = "../report/mod.rs"]
+mod report;
+mod runs;
+mod world;
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use planrun::journal::store::Synchronous;
+
+use peers::GroupCommit;
+use report::{Parts, Table, Target, alternate, cold_start, median, millis};
+use world::World;
+
+/// How many pairs are measured of each; the median counts.
+const PAIRS: usize = 9;
+/// Steps of the chain, and layers as wide as many.
+const CHAIN: usize = 500;
+const LAYERS: usize = 100;
+/// Elements of the run that is resumed.
+const ELEMENTS: usize = 100_000;
+/// Runs of the journal that is listed.
+const RUNS: usize = 10_000;
+
+/// What is asked for.
+const MOST_OF_FDATASYNC: f64 = 1.5;
+const MOST_OF_GROUP_COMMIT: f64 = 2.0;
+const MOST_MICROS_A_STEP: f64 = 10.0;
+const MOST_OF_RESUME: Duration = Duration::from_secs(1);
+const MOST_OF_LIST: Duration = Duration::from_millis(100);
+
+fn main() -> ExitCode {
+    report::run(measure)
+}
+
+fn measure(parts: &Parts, table: &mut Table) -> Result<(), String> {
+    if parts.wants("chain") {
+        Table::head(
+            "a durable chain of 500 effects, `synchronous` FULL, against one fdatasync a step",
+            "ours",
+            "other",
+        );
+        durable_chain(table)?;
+    }
+    if parts.wants("layers") {
+        Table::head("100 layers of 100 effects, against a group commit written by hand", "ours", "other");
+        durable_layers(table)?;
+    }
+    if parts.wants("normal") {
+        Table::head(
+            "a step of the chain with `synchronous` NORMAL, against the same run without a journal",
+            "with",
+            "without",
+        );
+        normal_chain(table)?;
+    }
+    if parts.wants("resume") || parts.wants("read") {
+        large_run(parts, table)?;
+    }
+    if parts.wants("list") {
+        Table::head("`planrun runs list` with 10,000 runs, from start to exit", "ours", "bound");
+        lists(table)?;
+    }
+    if parts.wants("cold") {
+        Table::head("cold start to exit with a journal, against a program that prints one line", "ours", "other");
+        cold_start::measure("run", &["--format", "quiet"], None, table)?;
+    }
+    Ok(())
+}
+
+fn durable_chain(table: &mut Table) -> Result<(), String> {
+    let folder = Folder::new("chain")?;
+    let world = World::new()?;
+    let plan = world.plan(&plans::chain(CHAIN))?;
+    let mut runs = runs::Runs::open(&folder.0, Synchronous::Full)?;
+    runs.run(&world, &plan)?;
+    let bytes = runs.bytes_of_last()? / CHAIN;
+    let (ours, other) = alternate(
+        PAIRS,
+        || runs.run(&world, &plan),
+        || peers::append_and_sync(&folder.0.join("appended"), CHAIN, bytes),
+    )?;
+    let ratio = ours.as_secs_f64() / other.as_secs_f64();
+    let target = Target::at_most(ratio, MOST_OF_FDATASYNC);
+    table.row(&format!("chain of {CHAIN}, {bytes} bytes a step"), &millis(ours), &millis(other), ratio, Some(&target));
+    Ok(())
+}
+
+fn durable_layers(table: &mut Table) -> Result<(), String> {
+    let folder = Folder::new("layers")?;
+    let world = World::new()?;
+    let plan = world.plan(&plans::layers(LAYERS))?;
+    let mut runs = runs::Runs::open(&folder.0, Synchronous::Full)?;
+    runs.run(&world, &plan)?;
+    let groups = runs.groups_of_last()?;
+    let mut peer = GroupCommit::start(&folder.0.join("by-hand.db"))?;
+    let (ours, other) = alternate(PAIRS, || runs.run(&world, &plan), || peer.write(&groups))?;
+    let ratio = ours.as_secs_f64() / other.as_secs_f64();
+    let target = Target::at_most(ratio, MOST_OF_GROUP_COMMIT);
+    let name = format!("{LAYERS} layers of {LAYERS}, in {} groups", groups.len());
+    table.row(&name, &millis(ours), &millis(other), ratio, Some(&target));
+    let (ours, without) = alternate(PAIRS, || runs.run(&world, &plan), || world.run_without(&plan))?;
+    let ratio = ours.as_secs_f64() / without.as_secs_f64();
+    table.row("the same, against the run without a journal", &millis(ours), &millis(without), ratio, None);
+    Ok(())
+}
+
+fn normal_chain(table: &mut Table) -> Result<(), String> {
+    let folder = Folder::new("normal")?;
+    let world = World::new()?;
+    let plan = world.plan(&plans::chain(CHAIN))?;
+    let mut runs = runs::Runs::open(&folder.0, Synchronous::Normal)?;
+    runs.run(&world, &plan)?;
+    let bytes = runs.bytes_of_last()? / CHAIN;
+    let (with, without) = alternate(PAIRS, || runs.run(&world, &plan), || world.run_without(&plan))?;
+    let by_hand = || peers::commit_each(&folder.0.join("by-hand.db"), CHAIN, bytes);
+    let (again, by_hand) = alternate(PAIRS, || runs.run(&world, &plan), by_hand)?;
+    let [with, without, again, by_hand] = [with, without, again, by_hand].map(micros_a_step);
+    let target =
+        Target { told: format!("net at most {MOST_MICROS_A_STEP} µs"), met: with - without <= MOST_MICROS_A_STEP };
+    let name = format!("chain of {CHAIN}, net {:.1} µs a step", with - without);
+    let told = |micros: f64| format!("{micros:.1} µs");
+    table.row(&name, &told(with), &told(without), with / without, Some(&target));
+    table.row(
+        "the same, against its rows alone, committed by hand",
+        &told(again),
+        &told(by_hand),
+        again / by_hand,
+        None,
+    );
+    Ok(())
+}
+
+/// One run of many elements: resuming it, and reading it.
+fn large_run(parts: &Parts, table: &mut Table) -> Result<(), String> {
+    let folder = Folder::new("large")?;
+    let world = World::new()?;
+    let whole = folder.0.join("whole");
+    runs::interrupted_before_its_last_step(&world, &whole, ELEMENTS)?;
+    if parts.wants("resume") {
+        Table::head("a run of 100,000 completed effects goes on to its last one", "ours", "bound");
+        let taken = (0..PAIRS).map(|_| {
+            let copy = runs::copied(&whole, &folder.0.join("copy"))?;
+            let begun = Instant::now();
+            runs::resume(&world, &copy, ELEMENTS)?;
+            Ok(begun.elapsed())
+        });
+        bounded("resume", median(taken.collect::<Result<_, String>>()?), MOST_OF_RESUME, table);
+    }
+    if parts.wants("read") {
+        Table::head("reading its events, MB/s", "ours", "other");
+        reading(&whole, table)?;
+    }
+    Ok(())
+}
+
+fn reading(journal: &Path, table: &mut Table) -> Result<(), String> {
+    let bytes = runs::read_events(journal)?;
+    let (ours, other) =
+        alternate(PAIRS, || timed(|| runs::read_events(journal)), || timed(|| peers::read_rows(journal)))?;
+    let folded = (0..PAIRS).map(|_| timed(|| runs::fold(journal).map(|past| past.steps.len())));
+    let folded = median(folded.collect::<Result<_, String>>()?);
+    let [ours, other, folded] = [ours, other, folded].map(|taken| megabytes_a_second(bytes, taken));
+    let told = |speed: f64| format!("{speed:.0}");
+    table.row("events, each proved, against their rows alone", &told(ours), &told(other), ours / other, None);
+    table.row("the fold of a resume, against their rows alone", &told(folded), &told(other), folded / other, None);
+    Ok(())
+}
+
+fn lists(table: &mut Table) -> Result<(), String> {
+    let folder = Folder::new("list")?;
+    runs::many_short_runs(&folder.0, RUNS)?;
+    for arguments in [["--limit", "20"], ["--limit", "10000"]] {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_planrun"));
+        command.args(["runs", "list"]).args(arguments).current_dir(&folder.0);
+        let taken = (0..PAIRS).map(|_| cold_start::time(&mut command)).collect::<Result<_, _>>()?;
+        bounded(&format!("`runs list {}`", arguments.join(" ")), median(taken), MOST_OF_LIST, table);
+    }
+    Ok(())
+}
+
+fn bounded(name: &str, taken: Duration, bound: Duration, table: &mut Table) {
+    let ratio = taken.as_secs_f64() / bound.as_secs_f64();
+    table.row(name, &millis(taken), &millis(bound), ratio, Some(&Target::at_most(ratio, 1.0)));
+}
+
+fn timed<T>(work: impl FnOnce() -> Result<T, String>) -> Result<Duration, String> {
+    let begun = Instant::now();
+    work()?;
+    Ok(begun.elapsed())
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a few hundred steps")]
+fn micros_a_step(taken: Duration) -> f64 {
+    taken.as_secs_f64() * 1e6 / CHAIN as f64
+}
+
+#[expect(clippy::cast_precision_loss, reason = "far fewer bytes than a double counts exactly")]
+fn megabytes_a_second(bytes: usize, taken: Duration) -> f64 {
+    bytes as f64 / 1e6 / taken.as_secs_f64()
+}
+
+/// An empty folder on the disk of the build, which is gone afterwards.
+struct Folder(std::path::PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Result<Self, String> {
+        let folder = cold_start::folder()?.join(format!("journal-{name}"));
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
+        Ok(Self(folder))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

@@ -1,0 +1,173 @@
+//! Tools that answer at once, and runs of plans that call them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use planrun::engine::{self, Answering, Context, Defaults, Outcome, Program, Silence};
+use planrun::host::{Host, RealHost};
+use planrun::journal::{Log, Past};
+use planrun::protocol::RunState;
+use planrun::sema::{Files, Plan, check_file};
+use planrun::source::SourceFile;
+use planrun::tools::{Answer, Catalog, Permissions, Reply, Request, Transport};
+use planrun::types::{Effect, Parameter, Signature, Type};
+use planrun::value::Value;
+use tokio::runtime::Runtime;
+use tokio_util::sync::CancellationToken;
+
+/// What every run needs.
+pub struct World {
+    runtime: Runtime,
+    catalog: Arc<Catalog>,
+    host: Arc<dyn Host>,
+    /// Stops runs at the tool `shop.last`.
+    gate: Arc<Gate>,
+}
+
+/// How `shop.last` answers: not at all, and the run is stopped, where there is a token.
+#[derive(Default)]
+struct Gate(std::sync::Mutex<Option<CancellationToken>>);
+
+/// `shop.put`: has done it at once.
+struct Put;
+
+impl Transport for Put {
+    fn call(&self, _: Request) -> Reply {
+        Reply::Now(Ok(Answer::Value(Value::Int(1))))
+    }
+}
+
+impl Transport for Gate {
+    fn call(&self, _: Request) -> Reply {
+        let stop = self.0.lock().map(|stop| stop.clone()).unwrap_or_default();
+        let Some(stop) = stop else { return Reply::Now(Ok(Answer::Value(Value::Int(1)))) };
+        stop.cancel();
+        Reply::Later(Box::pin(std::future::pending()))
+    }
+}
+
+impl World {
+    pub fn new() -> Result<Self, String> {
+        // The runtime that `planrun run` has.
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| error.to_string())?;
+        let host: Arc<dyn Host> = Arc::new(RealHost);
+        let mut catalog = Catalog::new(host.clone(), ".".into(), &Arc::new(Permissions::none()));
+        let gate = Arc::new(Gate::default());
+        catalog.add(signature("put", Effect::Effect), Arc::new(Put));
+        catalog.add(signature("last", Effect::Idempotent), gate.clone());
+        Ok(Self { runtime, catalog: Arc::new(catalog), host, gate })
+    }
+
+    pub fn host(&self) -> Arc<dyn Host> {
+        self.host.clone()
+    }
+
+    /// A checked plan in its order.
+    pub fn plan(&self, text: &str) -> Result<Arc<Program>, String> {
+        let tools = self.catalog.signatures().cloned().collect();
+        let checked = check_file(&SourceFile::new("measured.plan", text), &tools, &NoFiles);
+        if let Some(error) = checked.diagnostics.iter().find(|found| found.is_error()) {
+            return Err(format!("{}: {}", error.code.name, error.message));
+        }
+        let plan: Option<Arc<Plan>> = checked.plans.into_iter().next();
+        plan.map(|plan| Arc::new(Program::new(plan))).ok_or_else(|| "there is no plan".to_owned())
+    }
+
+    /// Runs to the end without a journal.
+    pub fn run_without(&self, program: &Arc<Program>) -> Result<Duration, String> {
+        let begun = Instant::now();
+        let outcome = self.run(program, "measured", (None, None), CancellationToken::new());
+        let taken = begun.elapsed();
+        completed(&outcome).map(|()| taken)
+    }
+
+    /// Runs, or goes on, to the end.
+    pub fn run_with(
+        &self,
+        program: &Arc<Program>,
+        run: &str,
+        log: Box<dyn Log>,
+        past: Option<Past>,
+    ) -> Result<(), String> {
+        completed(&self.run(program, run, (Some(log), past), CancellationToken::new()))
+    }
+
+    /// Runs until `shop.last` is called, where somebody stops it.
+    pub fn run_until_last(&self, program: &Arc<Program>, run: &str, log: Box<dyn Log>) -> Result<(), String> {
+        let cancel = CancellationToken::new();
+        self.stop_at_last(Some(cancel.clone()))?;
+        let outcome = self.run(program, run, (Some(log), None), cancel);
+        self.stop_at_last(None)?;
+        match outcome.state {
+            RunState::Paused => Ok(()),
+            other => Err(format!("the run is {other}: {:?}", outcome.error)),
+        }
+    }
+
+    fn stop_at_last(&self, cancel: Option<CancellationToken>) -> Result<(), String> {
+        *self.gate.0.lock().map_err(|error| error.to_string())? = cancel;
+        Ok(())
+    }
+
+    fn run(
+        &self,
+        program: &Arc<Program>,
+        run: &str,
+        (log, past): (Option<Box<dyn Log>>, Option<Past>),
+        cancel: CancellationToken,
+    ) -> Outcome {
+        let mut observer = Silence;
+        let context = Context {
+            host: self.host(),
+            tools: self.catalog.clone(),
+            limit: None,
+            root: ".".into(),
+            run_id: run.to_owned(),
+            defaults: Defaults::default(),
+            observer: &mut observer,
+            cancel,
+            log,
+            past,
+            copies: None,
+            retries: false,
+            only_looks: false,
+            answering: Answering::default(),
+        };
+        self.runtime.block_on(engine::run(program, &BTreeMap::new(), context))
+    }
+}
+
+fn completed(outcome: &Outcome) -> Result<(), String> {
+    match outcome.state {
+        RunState::Completed if outcome.interruption.is_none() => Ok(()),
+        other => Err(format!("the run is {other}: {:?} {:?}", outcome.error, outcome.interruption)),
+    }
+}
+
+fn signature(name: &str, effect: Effect) -> Signature {
+    let parameter = |name: &str, required| Parameter {
+        name: name.into(),
+        ty: Type::Int,
+        required,
+        description: None,
+        schema: None,
+    };
+    Signature {
+        parameters: vec![parameter("n", true), parameter("with", false)],
+        returns: Type::Int,
+        effect,
+        effect_declared: true,
+        ..Signature::unknown("shop".into(), name.into())
+    }
+}
+
+/// Measured plans use no other files.
+struct NoFiles;
+
+impl Files for NoFiles {
+    fn read(&self, _from: &str, _path: &str) -> Result<SourceFile, String> {
+        Err("there are no other files".to_owned())
+    }
+}
