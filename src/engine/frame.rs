@@ -104,6 +104,8 @@ pub(super) enum Role {
 pub(super) struct NodeState {
     pub guard_waits: u32,
     pub rest_waits: u32,
+    /// Those of the rest that keep an order.
+    pub order_waits: u32,
     pub state: StepState,
     pub flags: Flags,
 }
@@ -201,6 +203,7 @@ impl Frame {
         let nodes = graph.waits.iter().map(|waits| NodeState {
             guard_waits: waits.guard,
             rest_waits: waits.rest,
+            order_waits: waits.order,
             state: StepState::Pending,
             flags: Flags::default(),
         });

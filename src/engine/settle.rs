@@ -91,12 +91,19 @@ impl Dispatcher<'_> {
         if available {
             entry.flags.set(Flags::AVAILABLE);
         }
+        let keeps_order = entry.order_waits > 0;
         if !is_join {
             self.close_node(&program, (frame, node), end, reason);
         }
         let graph = self.graph(&program, frame);
         for (reader, edge) in graph.readers(node) {
-            self.release(&program, (frame, reader), edge, available);
+            if keeps_order && edge.keeps_order() {
+                // It was skipped before its turn: those behind it wait on for what is above it.
+                continue;
+            }
+            if self.release(&program, (frame, reader), edge, available) {
+                self.pass_order_on(&program, (frame, reader));
+            }
         }
         self.unblock_firings(&program, (frame, node));
         if !is_join {
@@ -181,36 +188,56 @@ impl Dispatcher<'_> {
     }
 
     /// Whether the value of a node comes from outside.
-    fn is_call(&self, program: &Program, at: NodeRef) -> bool {
-        let step = self.node(program, at).step();
+    pub(super) fn is_call(&self, program: &Program, at: NodeRef) -> bool {
+        let step = self.block(program, at.0).nodes.get(at.1 as usize).and_then(|node| node.step());
         step.is_some_and(|step| matches!(&step.kind, StepKind::Call(Call { target: Target::Tool(_), .. })))
     }
 
-    /// One of the edges that a node waits for is there.
-    fn release(&mut self, program: &Program, at: NodeRef, edge: Edge, available: bool) {
+    /// Everything above a node that was skipped before its turn has settled: the turn of those behind it may come.
+    fn pass_order_on(&mut self, program: &Program, (frame, first): NodeRef) {
+        let graph = self.graph(program, frame);
+        let mut passed = vec![first];
+        while let Some(node) = passed.pop() {
+            let available = self.frames[frame].node(node).flags.has(Flags::AVAILABLE);
+            for (reader, edge) in graph.readers(node).filter(|(_, edge)| edge.keeps_order()) {
+                if self.release(program, (frame, reader), edge, available) {
+                    passed.push(reader);
+                }
+            }
+        }
+    }
+
+    /// One of the edges that a node waits for is there. True where the node had settled before, and this was the last
+    /// edge of order that it waited for.
+    fn release(&mut self, program: &Program, at: NodeRef, edge: Edge, available: bool) -> bool {
         let (frame, node) = at;
         let entry = self.frames[frame].node(node);
+        let kept_order = edge.keeps_order();
+        if kept_order {
+            entry.order_waits -= 1;
+        }
         if entry.state.is_settled() {
-            return;
+            return kept_order && entry.order_waits == 0;
         }
         let guard = edge.decides_guard();
         if !available && edge.needs_success() {
             entry.flags.set(if guard { Flags::GUARD_UPSTREAM } else { Flags::UPSTREAM });
         }
         if edge == Edge::Listener {
-            return;
+            return false;
         }
         if guard {
             entry.guard_waits -= 1;
             if entry.guard_waits == 0 {
                 self.decide_guard(program, at);
             }
-            return;
+            return false;
         }
         entry.rest_waits -= 1;
         if entry.flags.has(Flags::GUARD_HOLDS) {
             self.offer(program, at);
         }
+        false
     }
 
     /// The conditions around a node are known: skip it, or wait for the rest.

@@ -74,7 +74,7 @@ fn build_block(block: &Block, outer: &[BTreeSet<OuterRead>]) -> (BlockGraph, BTr
         tasks.add(&mut dag, target, node, &by_slot);
         firings(block, super::narrow(index), outer, &by_slot, &mut firing_reads);
         if let Some(step) = node.step() {
-            order.add(&mut dag, target, step);
+            order.add(&mut dag, target, step, !node.guard.is_empty());
         }
     }
     let waits = waits(&dag);
@@ -207,6 +207,7 @@ fn waits(dag: &DiGraph<Vertex, Edge, u32>) -> Vec<Waits> {
             target.guard += 1;
         } else {
             target.rest += 1;
+            target.order += u32::from(edge.weight.keeps_order());
         }
     }
     waits

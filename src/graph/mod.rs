@@ -88,6 +88,8 @@ pub struct Waits {
     pub guard: u32,
     /// All others.
     pub rest: u32,
+    /// Those of the others that keep an order.
+    pub order: u32,
 }
 
 impl Edge {
@@ -101,6 +103,13 @@ impl Edge {
     #[must_use]
     pub const fn needs_success(self) -> bool {
         matches!(self, Self::Data | Self::Guard | Self::After | Self::Effect)
+    }
+
+    /// Whether only an order is kept. A statement that is skipped keeps it for those behind it: what they wait for is
+    /// everything above, and the edge from the last one stands for all.
+    #[must_use]
+    pub const fn keeps_order(self) -> bool {
+        matches!(self, Self::Effect | Self::Settle)
     }
 
     /// The word for it in drawings.

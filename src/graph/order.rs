@@ -27,8 +27,10 @@ struct Frontier {
 }
 
 impl Order {
-    /// Adds the edges that a step has because of the state that it touches.
-    pub(super) fn add(&mut self, dag: &mut Dag, node: NodeIndex, step: &Step) {
+    /// Adds the edges that a step has because of the state that it touches. One that is `guarded` may be skipped before
+    /// the data that it reads is there; so that those behind it wait for what is above it all the same, its edges of order
+    /// stand beside those of data.
+    pub(super) fn add(&mut self, dag: &mut Dag, node: NodeIndex, step: &Step, guarded: bool) {
         for touch in &step.touches {
             if !self.namespaces.contains_key(&touch.namespace) {
                 self.namespaces.insert(touch.namespace.clone(), BTreeMap::new());
@@ -37,10 +39,18 @@ impl Order {
             if touch.effect.floats() {
                 add_read(dag, states, node, touch);
             } else {
-                add_effect(dag, states, node, touch, step.unordered);
+                add_effect(dag, states, node, touch, Place { unordered: step.unordered, guarded });
             }
         }
     }
+}
+
+/// How an effect stands among others.
+#[derive(Clone, Copy)]
+struct Place {
+    /// `after none`
+    unordered: bool,
+    guarded: bool,
 }
 
 type States = BTreeMap<Option<Arc<str>>, Frontier>;
@@ -52,14 +62,14 @@ fn add_read(dag: &mut Dag, states: &mut States, node: NodeIndex, touch: &Touch) 
     for state in overlapping(touch) {
         let Some(frontier) = states.get_mut(&state) else { continue };
         if let Some(effect) = joined(dag, &mut frontier.effects, Edge::Effect) {
-            add_edge(dag, effect, node, Edge::Effect);
+            add_edge(dag, effect, node, Edge::Effect, false);
         }
     }
     states.entry(touch.resource.clone()).or_default().reads.push(node);
 }
 
-fn add_effect(dag: &mut Dag, states: &mut States, node: NodeIndex, touch: &Touch, unordered: bool) {
-    if unordered {
+fn add_effect(dag: &mut Dag, states: &mut States, node: NodeIndex, touch: &Touch, place: Place) {
+    if place.unordered {
         states.entry(touch.resource.clone()).or_default().effects.push(node);
         return;
     }
@@ -69,10 +79,10 @@ fn add_effect(dag: &mut Dag, states: &mut States, node: NodeIndex, touch: &Touch
     for state in overlapping(touch) {
         let Some(frontier) = states.get_mut(&state) else { continue };
         if let Some(effect) = joined(dag, &mut frontier.effects, Edge::Effect) {
-            add_edge(dag, effect, node, Edge::Effect);
+            add_edge(dag, effect, node, Edge::Effect, place.guarded);
         }
         if let Some(read) = joined(dag, &mut frontier.reads, Edge::Settle) {
-            add_edge(dag, read, node, Edge::Settle);
+            add_edge(dag, read, node, Edge::Settle, place.guarded);
         }
     }
     if touch.resource.is_none() {
@@ -114,11 +124,13 @@ fn joined(dag: &mut Dag, vertices: &mut Vec<NodeIndex>, edge: Edge) -> Option<No
     vertices.first().copied()
 }
 
-/// Adds an edge unless a stronger one between the same two was just added: arguments often come from the step before.
-fn add_edge(dag: &mut Dag, from: NodeIndex, to: NodeIndex, edge: Edge) {
+/// Adds an edge unless a stronger one between the same two was just added, and it need not stand beside that: arguments
+/// often come from the step before.
+fn add_edge(dag: &mut Dag, from: NodeIndex, to: NodeIndex, edge: Edge, beside: bool) {
     // Arguments are few, while an effect may have any number of readers: look from below.
     let mut above = dag.edges_directed(to, Direction::Incoming);
-    let known = above.any(|known| known.source() == from && !matches!(known.weight(), Edge::State | Edge::Guard));
+    let known =
+        !beside && above.any(|known| known.source() == from && !matches!(known.weight(), Edge::State | Edge::Guard));
     if !known && from != to {
         dag.add_edge(from, to, edge);
     }
