@@ -108,6 +108,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         retries: false,
         only_looks: false,
         answering: planrun::engine::Answering::default(),
+        order: planrun::engine::Order::Source,
     };
     let cities = Value::list(["Oslo", "Lisbon"].map(Value::from));
     let outcome =

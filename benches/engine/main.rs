@@ -119,6 +119,7 @@ impl Bench {
             retries: false,
             only_looks: false,
             answering: planrun::engine::Answering::default(),
+            order: planrun::engine::Order::Source,
         };
         let outcome = self.runtime.block_on(engine::run(&program, &BTreeMap::new(), context));
         let sink = sink.into_inner().map_err(|error| error.to_string())?;

@@ -17,6 +17,7 @@ use super::clock;
 use super::compound::Compound;
 use super::event::{Reactions, reacts};
 use super::frame::{Ending, Frame, FrameId, Microseconds, View};
+use super::order::Draw;
 use super::outcome::{Interruption, Outcome, Usage};
 use super::park::Parking;
 use super::people::People;
@@ -34,7 +35,7 @@ use crate::types::{Denied, ErrorClass, Signature};
 use crate::value::Value;
 
 /// How many ready nodes are taken before timers, answers and the stop are looked at.
-const BATCH: usize = 256;
+pub(super) const BATCH: usize = 256;
 
 /// How deep lists and maps of a run may be nested.
 const MAX_VALUE_DEPTH: usize = 256;
@@ -76,7 +77,8 @@ pub(super) struct Dispatcher<'a> {
     /// The token of an attempt that answered at once: nobody has kept it, so it serves the next one.
     pub spare_token: Option<CancellationToken>,
     pub sender: mpsc::UnboundedSender<Message>,
-    inbox: mpsc::UnboundedReceiver<Message>,
+    pub inbox: mpsc::UnboundedReceiver<Message>,
+    pub draw: Draw,
     /// Attempts that look at a step, or take it back.
     pub exempt_calls: u64,
     pub steps_created: u64,
@@ -140,6 +142,7 @@ impl<'a> Dispatcher<'a> {
         let past = context.past.take();
         let begun_at = past.as_ref().map_or(now, |past| past.begun_at);
         let people = People::new(std::mem::take(&mut context.answering));
+        let draw = Draw::new(context.order);
         let recording = Recording::new(context.log.take(), past, now);
         Self {
             context,
@@ -164,6 +167,7 @@ impl<'a> Dispatcher<'a> {
             spare_token: None,
             sender,
             inbox,
+            draw,
             exempt_calls: 0,
             steps_created: 0,
             numbers: 0,
@@ -242,6 +246,9 @@ impl<'a> Dispatcher<'a> {
         if let Some(rest) = self.rest() {
             return self.let_go(rest);
         }
+        if let Some(message) = self.answer_left() {
+            return self.receive(message);
+        }
         self.people.note_wait(self.only_people_are_awaited());
         self.context.observer.idle();
         let cancel = self.context.cancel.clone();
@@ -249,7 +256,7 @@ impl<'a> Dispatcher<'a> {
             biased;
             () = cancel.cancelled(), if !self.stopped => self.interrupt(),
             message = self.inbox.recv() => {
-                if let Some(message) = message {
+                if let Some(message) = message.and_then(|message| self.keep_for_draw(message)) {
                     self.receive(message);
                 }
                 if !self.reactions.in_order {
@@ -266,7 +273,7 @@ impl<'a> Dispatcher<'a> {
     /// Takes what is there: answers, due timers, the stop.
     fn listen_without_waiting(&mut self) {
         if !self.reactions.in_order {
-            while let Ok(message) = self.inbox.try_recv() {
+            while let Some(message) = self.next_answer() {
                 self.receive(message);
             }
             if !self.recording.is_replaying() {
@@ -344,13 +351,13 @@ impl<'a> Dispatcher<'a> {
 
     /// Works until nothing is ready, or a batch is done.
     fn work(&mut self) {
-        for _ in 0..BATCH {
+        for _ in 0..self.in_a_row() {
             if self.wake_due() {
                 continue;
             }
             if let Some(frame) = self.ended.pop() {
                 self.frame_ended(frame);
-            } else if let Some(Reverse((frame, node))) = self.ready.pop() {
+            } else if let Some((frame, node)) = self.next_ready() {
                 self.process(frame, node);
             } else {
                 return;
@@ -364,11 +371,7 @@ impl<'a> Dispatcher<'a> {
             return;
         }
         let now = clock::now();
-        while let Some(Reverse((at, ..))) = self.timers.peek() {
-            if *at > now {
-                return;
-            }
-            let Some(Reverse((_, _, timer))) = self.timers.pop() else { return };
+        while let Some(timer) = self.next_due(now) {
             match timer {
                 Timer::Again(node, number) => self.again(node, number),
                 Timer::Within(node) => self.within_is_over(node),

@@ -17,6 +17,7 @@ mod gate;
 mod input;
 mod listener;
 mod observer;
+mod order;
 mod outcome;
 mod park;
 mod people;
@@ -41,6 +42,7 @@ use tokio_util::sync::CancellationToken;
 pub use copies::{Again, Copied, Copies};
 pub use listener::ListenerReport;
 pub use observer::{Observer, Silence, short_duration};
+pub use order::Order;
 pub use outcome::{CheckReport, CheckStatus, Interruption, Outcome, StepReport, Usage, Verification};
 pub use people::{Answering, Asker, Asking};
 pub use policy::Defaults;
@@ -107,6 +109,8 @@ pub struct Context<'a> {
     pub only_looks: bool,
     /// Who answers what the plan asks people, while the process lives.
     pub answering: Answering,
+    /// In what order it takes what it may take in any.
+    pub order: Order,
 }
 
 /// Runs a plan to its end. The inputs have been checked against its parameters.

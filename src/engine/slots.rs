@@ -23,7 +23,7 @@ impl Dispatcher<'_> {
         }
     }
 
-    fn has_slot(&self, scope: usize) -> bool {
+    pub(super) fn has_slot(&self, scope: usize) -> bool {
         let mut inner = Some(scope);
         while let Some(scope) = inner {
             let scope = &self.scopes[scope];
@@ -55,8 +55,7 @@ impl Dispatcher<'_> {
 
     fn wake_next(&mut self) {
         // One whose own plan has no slot left would take this one's place and leave the slot unused.
-        let next = self.queued.iter().copied().find(|at| self.has_slot(self.frames[at.0].scope));
-        let Some(at) = next else { return };
+        let Some(at) = self.next_in_queue() else { return };
         self.queued.remove(&at);
         self.woken.insert(at);
         if let Some(leaf) = self.leaves.get(&at) {

@@ -209,6 +209,7 @@ fn run(text: &str) -> RunState {
         retries: false,
         only_looks: false,
         answering: planrun::engine::Answering::default(),
+        order: planrun::engine::Order::Source,
     };
     runtime.block_on(engine::run(&program, &BTreeMap::new(), context)).state
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use planrun::diag::Diagnostic;
-use planrun::engine::{self, Answering, Asker, Context, Defaults, Observer, Outcome, Program, StepReport};
+use planrun::engine::{self, Answering, Asker, Context, Defaults, Observer, Order, Outcome, Program, StepReport};
 use planrun::host::{Host, MemoryHost};
 use planrun::journal::{AnswerError, Event, EventKind, Given, Log, MemoryLog};
 use planrun::protocol::Sent;
@@ -24,6 +24,8 @@ pub enum Script {
     Give(serde_json::Value),
     /// An error class, and whether the world has seen the call.
     Fail(&'static str, Sent),
+    /// An error with all that it says.
+    Error(CallError),
     /// A `transient.rate_limited` that asks for a wait.
     Limited(Duration),
     /// As the other, after a while.
@@ -54,6 +56,7 @@ pub struct World {
     /// Answers that are given beforehand: a path and JSON.
     pub answers: Vec<(&'static str, serde_json::Value)>,
     pub asker: Option<Arc<dyn Asker>>,
+    pub order: Order,
 }
 
 struct Scripted {
@@ -89,6 +92,7 @@ impl World {
             journal: None,
             answers: Vec::new(),
             asker: None,
+            order: Order::Source,
         }
     }
 
@@ -120,6 +124,11 @@ impl World {
     pub fn file(mut self, path: &str, text: &str) -> Self {
         self.files.insert(path.to_owned(), text.to_owned());
         self
+    }
+
+    /// Its tools, for those who run a plan themselves.
+    pub fn into_catalog(self) -> Catalog {
+        self.catalog
     }
 
     /// Runs the only plan of a text; findings of error severity fail the test.
@@ -163,6 +172,7 @@ impl World {
             retries: true,
             only_looks: false,
             answering: self.answering(),
+            order: self.order,
         };
         if let Some(wait) = self.stop_after {
             let cancel = self.cancel.clone();
@@ -302,6 +312,7 @@ async fn play(mut script: Script) -> Result<Answer, CallError> {
         match script {
             Script::Give(json) => return Ok(Answer::Json(json)),
             Script::Fail(class, sent) => return Err(failure(class, sent, None)),
+            Script::Error(error) => return Err(error),
             Script::Limited(wait) => return Err(failure("transient.rate_limited", Sent::No, Some(wait))),
             Script::After(wait, then) => {
                 tokio::time::sleep(wait).await;

@@ -11,7 +11,7 @@ use super::pinned::Pinned;
 use crate::cli::arguments::{RunFormat, RunOutput};
 use crate::cli::workspace::Workspace;
 use crate::cli::{Exit, Failure, Terminal};
-use crate::engine::{self, Answering, Context, Copies, Defaults, Observer, Outcome, Program, Silence};
+use crate::engine::{self, Answering, Context, Copies, Defaults, Observer, Order, Outcome, Program, Silence};
 use crate::host::Host;
 use crate::journal::store::{Digest, Driver, Journal, RunRow};
 use crate::journal::{Entry, Log, Past, Summary};
@@ -230,6 +230,7 @@ impl Job {
             retries: self.retries,
             only_looks: false,
             answering: std::mem::take(&mut self.answering),
+            order: Order::Source,
         }
     }
 }
