@@ -23,6 +23,7 @@ mod init;
 mod journal;
 mod json_form;
 mod killed;
+mod machines;
 mod mock;
 mod model;
 mod mutation;

@@ -1,0 +1,262 @@
+//! A recorded state machine: what went in, what each task answered, how it ended.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use planrun::protocol::Sent;
+use planrun::sema::Plan;
+use planrun::tools::CallError;
+use planrun::types::{ErrorClass, decode};
+use planrun::value::Value;
+use serde_json::{Map, Value as Json, json};
+
+use crate::world::{Script, World, after, give};
+
+/// A task that was never answered answers so much later, in milliseconds: nobody waits that long.
+const NEVER: u64 = 1000 * 60 * 60 * 24;
+
+/// The namespace of all tasks; each is named as its state.
+pub const NAMESPACE: &str = "states";
+
+/// What the history tells of one task state.
+#[derive(Default)]
+pub struct Task {
+    /// How its attempts ended, in order.
+    pub answers: Vec<Script>,
+    /// What each of them was sent.
+    pub inputs: Vec<Json>,
+    /// How long each might take, in seconds.
+    pub timeout: Option<u64>,
+    /// The waits that its machine states, in milliseconds, and whether chance shortens them.
+    pub waits: Vec<u128>,
+    pub jitter: bool,
+}
+
+pub struct Recorded {
+    case: Json,
+    pub tasks: BTreeMap<String, Task>,
+}
+
+impl Recorded {
+    pub fn read(case: Json) -> Self {
+        let mut tasks = BTreeMap::new();
+        let events = case["events"].as_array().cloned().unwrap_or_default();
+        let by_id: BTreeMap<u64, &Json> =
+            events.iter().filter_map(|event| Some((event["id"].as_u64()?, event))).collect();
+        let mut unnumbered = Unnumbered::default();
+        for event in &events {
+            let state = if event["id"].is_u64() { state_of(event, &by_id) } else { unnumbered.state_of(event) };
+            if let Some(state) = state {
+                note(tasks.entry(state).or_default(), event);
+            }
+        }
+        let mut states = BTreeMap::new();
+        collect_states(&case["definition"], &mut states);
+        for (name, task) in &mut tasks {
+            plan_waits(task, &states[name.as_str()]["Retry"]);
+        }
+        Self { case, tasks }
+    }
+
+    pub fn test(&self) -> &str {
+        self.case["test"].as_str().unwrap()
+    }
+
+    pub fn succeeded(&self) -> bool {
+        self.case["end"] == "ExecutionSucceeded"
+    }
+
+    /// What the machine gave, error names as classes.
+    pub fn output(&self) -> Json {
+        with_classes(unwrapped(&self.case["detail"]["output"]))
+    }
+
+    /// The class of its error, and what it said of it.
+    pub fn error(&self) -> (String, Json) {
+        let detail = &self.case["detail"];
+        (class_of(detail["error"].as_str()), unwrapped(&detail["cause"]))
+    }
+
+    /// Tools that answer as the tasks did.
+    pub fn world(&self) -> World {
+        self.tasks.iter().fold(World::new(), |world, (name, task)| {
+            world.tool(&format!("{NAMESPACE}.{name}"), task.answers.iter().cloned())
+        })
+    }
+
+    /// The fields of the input that a plan takes; an input that is no object is the parameter `input`.
+    ///
+    /// `None` where one does not have the type that the plan declares.
+    pub fn inputs(&self, plan: &Plan) -> Option<BTreeMap<Arc<str>, Value>> {
+        let input = match unwrapped(&self.case["input"]) {
+            Json::Object(fields) => fields,
+            other => Map::from_iter([("input".to_owned(), other)]),
+        };
+        let given = plan.parameters.iter().filter_map(|parameter| Some((parameter, input.get(&*parameter.name)?)));
+        given.map(|(parameter, json)| Some((parameter.name.clone(), decode(json, &parameter.ty).ok()?))).collect()
+    }
+
+    /// The seconds for which its `Wait` states wait, where the machine or its input says so, in milliseconds.
+    pub fn waits(&self) -> Option<u128> {
+        let mut states = BTreeMap::new();
+        collect_states(&self.case["definition"], &mut states);
+        let waits: Vec<&Json> = states.values().copied().filter(|state| state["Type"] == "Wait").collect();
+        let seconds = waits.iter().filter_map(|state| {
+            let path = state["SecondsPath"].as_str().and_then(|path| path.strip_prefix("$."))?;
+            self.case["input"].pointer(&format!("/{}", path.replace('.', "/")))?.as_u64()
+        });
+        (!waits.is_empty()).then(|| seconds.map(|seconds| u128::from(seconds) * 1000).sum())
+    }
+}
+
+/// The state in which an event of a task happened.
+fn state_of(event: &Json, by_id: &BTreeMap<u64, &Json>) -> Option<String> {
+    let mut seen = BTreeSet::new();
+    let mut event = event;
+    let of_task = |name: &str| name.starts_with("Task") || name.starts_with("LambdaFunction");
+    of_task(event["type"].as_str()?).then_some(())?;
+    while event["type"] != "TaskStateEntered" {
+        let before = event["previousEventId"].as_u64()?;
+        seen.insert(before).then_some(())?;
+        event = by_id.get(&before)?;
+    }
+    event["stateEnteredEventDetails"]["name"].as_str().map(str::to_owned)
+}
+
+/// Events of branches, whose numbers the records leave out: the n-th of a kind is of the n-th state that was entered.
+#[derive(Default)]
+struct Unnumbered {
+    entered: Vec<String>,
+    seen: BTreeMap<String, usize>,
+}
+
+impl Unnumbered {
+    fn state_of(&mut self, event: &Json) -> Option<String> {
+        let kind = event["type"].as_str()?;
+        if kind == "TaskStateEntered" {
+            self.entered.extend(event["stateEnteredEventDetails"]["name"].as_str().map(str::to_owned));
+        }
+        let number = self.seen.entry(kind.to_owned()).or_default();
+        *number += 1;
+        kind.starts_with("Task")
+            .then(|| self.entered.get((*number - 1).min(self.entered.len().saturating_sub(1))).cloned())?
+    }
+}
+
+/// Adds what one event tells of a task.
+fn note(task: &mut Task, event: &Json) {
+    let name = event["type"].as_str().unwrap();
+    let details = event.as_object().unwrap().iter().find(|(name, _)| name.ends_with("EventDetails"));
+    let details = details.map_or(Json::Null, |(_, details)| details.clone());
+    if name.ends_with("Scheduled") {
+        task.inputs.push(details.get("parameters").or(details.get("input")).cloned().unwrap_or_default());
+        task.timeout = details["timeoutInSeconds"].as_u64();
+    } else if name.ends_with("TimedOut") {
+        task.answers.push(after(NEVER, give(Json::Null)));
+    } else if name.ends_with("Succeeded") {
+        task.answers.push(give(unwrapped(&details["output"])));
+    } else if name.ends_with("Failed") {
+        let class = ErrorClass::find(&class_of(details["error"].as_str())).unwrap();
+        let message = match &details["cause"] {
+            Json::Null => String::new(),
+            Json::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        task.answers.push(Script::Error(CallError { class, message, sent: Sent::Answered, retry_after: None }));
+    }
+}
+
+/// The waits that the first entry of `Retry` states: a second, twice as long each time, where it is silent.
+fn plan_waits(task: &mut Task, retry: &Json) {
+    let Some(rule) = retry.get(0) else { return };
+    let interval = rule["IntervalSeconds"].as_f64().unwrap_or(1.0);
+    let rate = rule["BackoffRate"].as_f64().unwrap_or(2.0);
+    let longest = rule["MaxDelaySeconds"].as_f64().unwrap_or(f64::MAX);
+    let mut wait = interval;
+    for _ in 1..task.inputs.len() {
+        task.waits.push(Duration::from_secs_f64(wait.min(longest)).as_millis());
+        wait *= rate;
+    }
+    task.jitter = rule["JitterStrategy"] == "FULL";
+}
+
+/// Every state of a machine by its name, those inside others too.
+fn collect_states<'j>(machine: &'j Json, found: &mut BTreeMap<&'j str, &'j Json>) {
+    for (name, state) in machine["States"].as_object().into_iter().flatten() {
+        found.insert(name, state);
+        for inner in ["ItemProcessor", "Iterator"] {
+            collect_states(&state[inner], found);
+        }
+        state["Branches"].as_array().into_iter().flatten().for_each(|branch| collect_states(branch, found));
+    }
+}
+
+/// The class that stands for the name of an error: what was too late, what a machine found wrong by itself, or what a task said.
+pub fn class_of(name: Option<&str>) -> String {
+    match name {
+        None => "tool.failed".to_owned(),
+        Some("States.Timeout") => "transient.timeout".to_owned(),
+        Some(name) if name.starts_with("States.") => "validation.expression".to_owned(),
+        Some(name) => format!("tool.{}", snake(name)),
+    }
+}
+
+/// `Lambda.TooLarge` as `lambda_too_large`.
+fn snake(name: &str) -> String {
+    let characters: Vec<char> = name.chars().collect();
+    let mut snake = String::new();
+    for (index, character) in characters.iter().enumerate() {
+        if !character.is_alphanumeric() {
+            snake.push('_');
+            continue;
+        }
+        let before = index.checked_sub(1).map(|before| characters[before]);
+        let opens =
+            characters.get(index + 1).is_some_and(|next| next.is_lowercase()) && before.is_some_and(char::is_uppercase);
+        if character.is_uppercase() && (before.is_some_and(char::is_lowercase) || opens) {
+            snake.push('_');
+        }
+        snake.extend(character.to_lowercase());
+    }
+    snake
+}
+
+/// A value without the layers of text that histories put around JSON.
+pub fn unwrapped(json: &Json) -> Json {
+    match json {
+        Json::String(text) if text.starts_with(['{', '[', '"']) => {
+            serde_json::from_str::<Json>(text).map_or_else(|_| json.clone(), |inner| unwrapped(&inner))
+        }
+        Json::Array(items) => items.iter().map(unwrapped).collect(),
+        Json::Object(fields) => fields.iter().map(|(name, value)| (name.clone(), unwrapped(value))).collect(),
+        Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => json.clone(),
+    }
+}
+
+/// With a class for the name of each error.
+fn with_classes(json: Json) -> Json {
+    match json {
+        Json::Array(items) => items.into_iter().map(with_classes).collect(),
+        Json::Object(mut fields) if fields.contains_key("Error") && fields.contains_key("Cause") => {
+            fields["Error"] = json!(class_of(fields["Error"].as_str()));
+            if fields["Cause"].is_null() {
+                fields["Cause"] = json!("");
+            }
+            fields.into_iter().map(|(name, value)| (name, with_classes(value))).collect()
+        }
+        Json::Object(fields) => fields.into_iter().map(|(name, value)| (name, with_classes(value))).collect(),
+        Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => json,
+    }
+}
+
+#[test]
+fn names_of_errors_become_classes() {
+    let named = |name| class_of(Some(name));
+    assert_eq!(named("Lambda.ResourceNotFoundException"), "tool.lambda_resource_not_found_exception");
+    assert_eq!(named("SQS.AmazonSQSException"), "tool.sqs_amazon_sqs_exception");
+    assert_eq!(named("S3.NoSuchKeyException"), "tool.s3_no_such_key_exception");
+    assert_eq!(named("ApiGateway.403"), "tool.api_gateway_403");
+    assert_eq!(named("Failure error"), "tool.failure_error");
+    assert_eq!((named("States.Timeout"), class_of(None)), ("transient.timeout".into(), "tool.failed".into()));
+}
