@@ -7,5 +7,5 @@ mod fixtures;
 mod json_form;
 mod shrink;
 mod sound;
-mod stage;
-mod workshop;
+pub mod stage;
+pub mod workshop;

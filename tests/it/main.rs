@@ -28,6 +28,7 @@ mod mock;
 mod model;
 mod mutation;
 mod nestools;
+mod orders;
 mod plans;
 mod readme;
 mod remedies;

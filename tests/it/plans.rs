@@ -112,6 +112,11 @@ fn plans() -> Vec<PathBuf> {
     plans
 }
 
+/// Every command of the headers.
+pub fn commands() -> Vec<String> {
+    promises().into_iter().map(|promise| promise.command).collect()
+}
+
 fn promises() -> Vec<Promise> {
     let mut promises = Vec::new();
     for path in plans() {

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use planrun::engine::{self, Context, Defaults, Outcome, Program};
@@ -23,7 +22,8 @@ use crate::generate::{Dice, Project, Tool};
 struct Double {
     tool: Tool,
     seed: u64,
-    calls: AtomicU64,
+    /// How often each execution was tried, by its key; calls that nobody could repeat have none.
+    attempts: Mutex<BTreeMap<Arc<str>, u64>>,
     /// One call in so many fails; none where it is zero.
     failing: usize,
 }
@@ -39,17 +39,7 @@ pub enum Weather {
 pub fn perform(plan: &Arc<Plan>, project: &Project, weather: Weather, seed: u64) -> Outcome {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
     runtime.block_on(async {
-        let host: Arc<dyn Host> = Arc::new(MemoryHost::new(seed));
-        let mut catalog = Catalog::new(host.clone(), PathBuf::from("/"), &Arc::new(Permissions::none()));
-        for tool in &project.tools {
-            let failing = match weather {
-                Weather::Fair => 0,
-                Weather::Rough => 3,
-            };
-            let signature = Signature::unknown(tool.namespace.as_str().into(), tool.name.as_str().into());
-            let double = Double { tool: tool.clone(), seed, calls: AtomicU64::new(0), failing };
-            catalog.add(signature, Arc::new(double));
-        }
+        let (host, catalog) = set(project, weather, seed);
         let context = Context {
             host,
             tools: Arc::new(catalog),
@@ -66,13 +56,30 @@ pub fn perform(plan: &Arc<Plan>, project: &Project, weather: Weather, seed: u64)
             retries: false,
             only_looks: false,
             answering: planrun::engine::Answering::default(),
+            order: planrun::engine::Order::Source,
         };
         engine::run(&Arc::new(Program::new(plan.clone())), &inputs(plan, seed), context).await
     })
 }
 
+/// The host and the tools of a run.
+pub fn set(project: &Project, weather: Weather, seed: u64) -> (Arc<dyn Host>, Catalog) {
+    let host: Arc<dyn Host> = Arc::new(MemoryHost::new(seed));
+    let mut catalog = Catalog::new(host.clone(), PathBuf::from("/"), &Arc::new(Permissions::none()));
+    for tool in &project.tools {
+        let failing = match weather {
+            Weather::Fair => 0,
+            Weather::Rough => 3,
+        };
+        let signature = Signature::unknown(tool.namespace.as_str().into(), tool.name.as_str().into());
+        let double = Double { tool: tool.clone(), seed, attempts: Mutex::default(), failing };
+        catalog.add(signature, Arc::new(double));
+    }
+    (host, catalog)
+}
+
 /// Values for the parameters of a plan; some of those that need not be given are not.
-fn inputs(plan: &Plan, seed: u64) -> BTreeMap<Arc<str>, Value> {
+pub fn inputs(plan: &Plan, seed: u64) -> BTreeMap<Arc<str>, Value> {
     let mut dice = Dice::new(seed);
     let mut inputs = BTreeMap::new();
     for parameter in &plan.parameters {
@@ -86,8 +93,16 @@ fn inputs(plan: &Plan, seed: u64) -> BTreeMap<Arc<str>, Value> {
 
 impl Transport for Double {
     fn call(&self, request: Request) -> Reply {
-        let call = self.calls.fetch_add(1, Ordering::Relaxed);
-        let name = request.signature.path().bytes().fold(call, |hash, byte| hash.wrapping_mul(31) + u64::from(byte));
+        // What comes of a call hangs on the call, not on what else was called before.
+        let arguments = request.arguments.to_json().to_string();
+        let attempt = {
+            let mut attempts = self.attempts.lock().unwrap();
+            let attempt = attempts.entry(request.idempotency_key.clone()).or_default();
+            *attempt += u64::from(!request.idempotency_key.is_empty());
+            *attempt
+        };
+        let call = [&request.signature.path(), &*request.idempotency_key, &arguments].concat();
+        let name = call.bytes().fold(attempt, |hash, byte| hash.wrapping_mul(31).wrapping_add(u64::from(byte)));
         let mut dice = Dice::new(self.seed ^ name.wrapping_mul(0x9e37));
         let wait = *dice.pick(&[0, 0, 10, 1500]);
         let outcome = if self.failing > 0 && dice.one_in(self.failing) {

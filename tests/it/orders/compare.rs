@@ -1,0 +1,108 @@
+//! What must be the same in every order, and what may differ.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Mutex;
+
+use planrun::engine::Order;
+use planrun::sema::{Plan, StepKind};
+
+use super::play::{Call, Play, Played};
+
+/// How much was held against what.
+#[derive(Default)]
+pub struct Tally {
+    runs: u64,
+    /// Runs in which everything had to be the same.
+    whole: u64,
+    /// Runs in which calls began in another order than that of the source.
+    reordered: u64,
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} runs: {} the same in everything, the others as far as they may be; {} with their calls in another order",
+            self.runs, self.whole, self.reordered
+        )
+    }
+}
+
+/// Runs a play in the source order, and in so many others.
+pub fn differs(play: &Play, orders: u64, tally: &Mutex<Tally>) -> Result<(), String> {
+    let source = play.perform(Order::Source);
+    for seed in 0..orders {
+        let other = play.perform(Order::Seeded(seed));
+        let whole = !(source.was_cut_short() || other.was_cut_short() || has_race(&play.plan));
+        {
+            let mut tally = tally.lock().unwrap();
+            tally.runs += 1;
+            tally.whole += u64::from(whole);
+            tally.reordered += u64::from(source.calls != other.calls);
+        }
+        let fault = if whole { whole_fault(&source, &other) } else { partial_fault(play, &source, &other) };
+        if let Some(fault) = fault {
+            return Err(format!("order {seed} of {}\n  {fault}", play.name));
+        }
+    }
+    Ok(())
+}
+
+/// Nothing was taken back: everything is the same but the order of what needs none.
+fn whole_fault(source: &Played, other: &Played) -> Option<String> {
+    let steps = || {
+        let differs = |(path, told): &(&String, &serde_json::Value)| other.steps.get(*path) != Some(*told);
+        let first = source.steps.iter().find(differs);
+        first.map(|(path, told)| format!("`{path}` was {told} and is {:?}", other.steps.get(path)))
+    };
+    fault(&source.state, &other.state, "state")
+        .or_else(|| fault(&source.reply, &other.reply, "reply"))
+        .or_else(steps)
+        .or_else(|| fault(&source.steps.len(), &other.steps.len(), "number of steps"))
+        .or_else(|| fault(&source.set_of_calls(), &other.set_of_calls(), "set of calls"))
+        .or_else(|| fault(&source.reactions, &other.reactions, "tasks and listeners"))
+        .or_else(|| order_fault(source, other))
+}
+
+/// Something was taken back, or lost a race: how far the rest had come is open. The state is the same, the reply is where
+/// no race decides it, effects keep their order, and what was called on both sides was called with the same key.
+fn partial_fault(play: &Play, source: &Played, other: &Played) -> Option<String> {
+    let raced = has_race(&play.plan);
+    let reply = || fault(&source.reply, &other.reply, "reply").filter(|_| !raced);
+    let known: BTreeMap<(&str, u32), &Call> =
+        source.calls.iter().map(|call| ((call.path.as_str(), call.attempt), call)).collect();
+    let calls = || {
+        let mut both = other.calls.iter().filter_map(|call| Some((*known.get(&(&*call.path, call.attempt))?, call)));
+        let same = |(before, call): &(&Call, &Call)| (&before.tool, &before.key) == (&call.tool, &call.key);
+        both.find(|pair| !same(pair)).map(|(before, call)| format!("{before:?} became {call:?}"))
+    };
+    let is_internal = |played: &Played| played.class.as_deref() == Some("internal");
+    let internal = (is_internal(other) && !is_internal(source)).then(|| format!("internal: {}", other.reply));
+    internal
+        .or_else(|| fault(&source.state, &other.state, "state").filter(|_| !raced))
+        .or_else(reply)
+        .or_else(calls)
+        .or_else(|| order_fault(source, other))
+}
+
+/// Effects on one system that both runs began, in another order.
+fn order_fault(source: &Played, other: &Played) -> Option<String> {
+    let (before, after) = (source.effects(), other.effects());
+    before.iter().find_map(|(system, before)| {
+        let after = after.get(system)?;
+        let kept: Vec<_> = before.iter().filter(|path| after.contains(path)).collect();
+        let now: Vec<_> = after.iter().filter(|path| before.contains(path)).collect();
+        fault(&kept, &now, "order of effects")
+    })
+}
+
+fn fault<T: PartialEq + fmt::Debug>(source: &T, other: &T, what: &str) -> Option<String> {
+    (source != other).then(|| format!("the {what} was {source:?} and is {other:?}"))
+}
+
+/// Whether somewhere the first answer wins.
+fn has_race(plan: &Plan) -> bool {
+    let steps = plan.blocks.iter().flat_map(|block| &block.nodes).filter_map(|node| node.step());
+    steps.into_iter().any(|step| matches!(step.kind, StepKind::Race(_))) || plan.plans.iter().any(|plan| has_race(plan))
+}

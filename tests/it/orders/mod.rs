@@ -1,0 +1,245 @@
+//! Nothing that a plan promises hangs on the order in which a run takes what it may take in any.
+//!
+//! Every plan that the project brings, those of the recorded machines and many that are generated run in the source order
+//! first, and then under seeds that draw every such choice (`src/engine/order.rs`). `CI=1` tries more seeds and more plans;
+//! `PLANRUN_SEED` and `PLANRUN_PLANS` choose generated ones.
+
+mod commands;
+mod compare;
+mod play;
+mod recording;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use planrun::engine::{self, Answering, Context, Defaults, Order, Program, Silence};
+use planrun::host::{Host, MemoryHost, RealHost};
+use planrun::mock::{MockOptions, MockServer};
+use planrun::project::Project;
+use planrun::sema::{self, Files, Plan, Tools};
+use planrun::source::SourceFile;
+use planrun::tools::{Catalog, Permissions};
+use rayon::prelude::*;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use crate::generate::{Size, project};
+use crate::generated::stage::{self, Weather};
+use crate::generated::workshop::{Workshop, seeds};
+use crate::support::root;
+use crate::world::{World, after, give};
+use crate::{machines, plans};
+use commands::Command;
+use compare::{Tally, differs};
+use play::Play;
+use recording::Recording;
+
+/// So many generated plans are tried in CI, each in fair weather and in rough.
+const GENERATED: u64 = 300;
+
+/// The orders under which each plan runs.
+fn orders() -> u64 {
+    if std::env::var_os("CI").is_some() { 60 } else { 12 }
+}
+
+#[test]
+fn plans_with_the_double_of_their_apps_come_to_the_same_in_any_order() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let commands: Vec<Command> = plans::commands().iter().filter_map(|text| Command::read(text)).collect();
+    let plays: Vec<Play> = commands.iter().map(|command| runtime.block_on(recorded(command))).collect();
+    assert!(plays.len() >= 20, "{} commands", plays.len());
+    hold("plans with the double of their apps", &plays);
+}
+
+#[test]
+fn plans_of_sessions_come_to_the_same_in_any_order() {
+    let mut plays = Vec::new();
+    let folders = std::fs::read_dir(root().join("tests/fixtures/run")).unwrap();
+    for folder in folders.map(|entry| entry.unwrap().path()) {
+        let session = std::fs::read_to_string(folder.join("session.txt")).unwrap();
+        let commands = session.lines().filter(|line| line.starts_with("$ planrun run "));
+        plays.extend(commands.filter_map(Command::read).filter_map(|command| of_session(&command, &folder)));
+    }
+    assert!(plays.len() >= 25, "{} commands", plays.len());
+    hold("plans of sessions", &plays);
+}
+
+#[test]
+fn recorded_machines_come_to_the_same_in_any_order() {
+    let Some(records) = machines::records() else { return };
+    let records = Arc::new(records);
+    let mut plays = Vec::new();
+    for (number, case) in machines::CASES.iter().enumerate() {
+        let Some(recorded) = machines::find(&records, case) else { continue };
+        let Ok(plan) = machines::plan(case) else { continue };
+        let Some(inputs) = recorded.inputs(&plan) else { continue };
+        let records = records.clone();
+        let stage = Box::new(move || {
+            let world = machines::find(&records, &machines::CASES[number]).unwrap().world();
+            (world.host.clone() as Arc<dyn Host>, world.into_catalog())
+        });
+        plays.push(Play { name: case.plan.to_owned(), plan, inputs, answers: Vec::new(), stage });
+    }
+    hold("recorded machines", &plays);
+}
+
+#[test]
+fn generated_plans_come_to_the_same_in_any_order() {
+    let (base, count) = seeds(GENERATED);
+    let plays: Vec<Play> = (base..base + count).into_par_iter().flat_map_iter(generated).collect();
+    hold("generated plans", &plays);
+}
+
+const OPEN: &str = "
+use a, b
+tool a.read(x: int) -> int read
+tool a.write(x: int) -> int effect
+tool b.write(x: int) -> int effect
+
+plan p() {
+    policy { concurrency: 2 }
+    step first = a.read(x: 1)
+    step second = a.read(x: 2)
+    step third = a.read(x: 3)
+    step soon = wait 1s
+    step fourth = a.read(x: 4) after soon
+    step also = wait 1s
+    step fifth = a.read(x: 5) after also
+    step sixth = a.write(x: 6)
+    step skipped = a.write(x: 7) when 1 > 2
+    step eighth = a.write(x: 8)
+    step ninth = b.write(x: 9)
+}
+";
+
+#[tokio::test(start_paused = true)]
+async fn a_seed_decides_what_the_language_leaves_open_and_decides_it_again() {
+    let mut seen = BTreeSet::new();
+    assert_eq!(calls(Order::Source).await, [1, 2, 3, 9, 4, 5, 6, 8]);
+    for seed in 0..orders() {
+        let order = calls(Order::Seeded(seed)).await;
+        assert_eq!(order, calls(Order::Seeded(seed)).await, "seed {seed}");
+        let effects: Vec<i64> = order.iter().copied().filter(|x| [6, 8].contains(x)).collect();
+        assert_eq!((order.len(), effects), (8, vec![6, 8]), "seed {seed}: {order:?}");
+        assert!(order.iter().position(|x| *x == 6) > order.iter().position(|x| *x == 5), "reads above it settle first");
+        seen.insert(order);
+    }
+    assert!(seen.len() > 5, "{seen:?}");
+}
+
+/// The calls of a run, in the order in which they began.
+async fn calls(order: Order) -> Vec<i64> {
+    let answer = || [after(10, give(json!(1)))];
+    let mut world = World::new().tool("a.read", answer()).tool("a.write", answer()).tool("b.write", answer());
+    world.order = order;
+    let ran = world.run(OPEN).await;
+    assert_eq!(ran.outcome.state.name(), "completed");
+    ran.seen.iter().map(|seen| seen.arguments["x"].as_i64().unwrap()).collect()
+}
+
+/// Runs plays in every order and tells how that went.
+fn hold(what: &str, plays: &[Play]) {
+    let tally = Mutex::new(Tally::default());
+    let wrong: Vec<String> = plays.par_iter().filter_map(|play| differs(play, orders(), &tally).err()).collect();
+    println!("{what}: {} in {} orders each, {} differ", plays.len(), orders(), wrong.len());
+    println!("  {}", tally.into_inner().unwrap());
+    for told in wrong.iter().take(5) {
+        println!("{told}");
+    }
+    assert!(wrong.is_empty(), "{what}: {} of {} hang on the order", wrong.len(), plays.len());
+}
+
+/// A command of a plan's header: what the double of its apps answers is recorded once.
+async fn recorded(command: &Command) -> Play {
+    let file = root().join(&command.file);
+    let real: Arc<dyn Host> = Arc::new(RealHost);
+    let (found, _) = Project::load(&*real, Some(&file), None).unwrap();
+    let server = MockServer::start(&found.apps, MockOptions::default(), real.clone()).await.unwrap();
+    let nothing = Arc::new(Permissions::none());
+    let catalog = found.catalog(&real, &nothing, Some(&|app| server.endpoint(app)));
+    let plan = checked(&file, command.plan.as_deref(), &catalog).unwrap();
+    let (inputs, answers) = (command.inputs(&plan, &root()).unwrap(), command.answers());
+    let recording = Recording::default();
+    let context = Context {
+        host: real.clone(),
+        tools: Arc::new(recording.of(&catalog)),
+        limit: None,
+        root: PathBuf::from("/"),
+        run_id: "test-run".to_owned(),
+        defaults: Defaults::default(),
+        observer: &mut Silence,
+        cancel: CancellationToken::new(),
+        log: None,
+        past: None,
+        retries: false,
+        only_looks: false,
+        answering: Answering { answers: answers.clone(), asker: None },
+        order: Order::Source,
+    };
+    engine::run(&Arc::new(Program::new(plan.clone())), &inputs, context).await;
+    server.shutdown().await;
+    let stage = Box::new(move || {
+        let host: Arc<dyn Host> = Arc::new(MemoryHost::new(7));
+        let catalog = found.catalog(&host, &nothing, None);
+        (host, recording.again(&catalog))
+    });
+    Play { name: format!("{command:?}"), plan, inputs, answers, stage }
+}
+
+/// A command of a session; `None` where it runs nothing.
+fn of_session(command: &Command, folder: &Path) -> Option<Play> {
+    let files: Vec<(PathBuf, Vec<u8>)> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap())
+        .map(|entry| (Path::new("/").join(entry.file_name()), std::fs::read(entry.path()).unwrap()))
+        .collect();
+    let stage = move || {
+        let host = files.iter().fold(MemoryHost::new(7), |host, (path, content)| host.with_file(path, content.clone()));
+        let host: Arc<dyn Host> = Arc::new(host);
+        let catalog = Catalog::new(host.clone(), PathBuf::from("/"), &Arc::new(Permissions::none()));
+        (host, catalog)
+    };
+    let plan = checked(&folder.join(&command.file), command.plan.as_deref(), &stage().1)?;
+    let inputs = command.inputs(&plan, folder)?;
+    Some(Play { name: format!("{command:?}"), plan, inputs, answers: command.answers(), stage: Box::new(stage) })
+}
+
+/// A generated plan, in fair weather and in rough.
+fn generated(seed: u64) -> Vec<Play> {
+    let size = if seed.is_multiple_of(4) { Size::USUAL } else { Size::SMALL };
+    let made = Arc::new(project(seed, size));
+    let checked = Workshop::of(&made).check(&made);
+    let plan = checked.plans.last().unwrap().clone();
+    let in_weather = |weather| {
+        let made = made.clone();
+        Play {
+            name: format!("seed {seed}, {weather:?}\n{}", made.main()),
+            inputs: stage::inputs(&plan, seed),
+            plan: plan.clone(),
+            answers: Vec::new(),
+            stage: Box::new(move || stage::set(&made, weather, seed)),
+        }
+    };
+    [Weather::Fair, Weather::Rough].map(in_weather).into()
+}
+
+/// The plan of a file, or the one with this name; `None` where a check refuses it.
+fn checked(file: &Path, name: Option<&str>, catalog: &Catalog) -> Option<Arc<Plan>> {
+    let tools: Tools = catalog.signatures().cloned().collect();
+    let text = std::fs::read_to_string(file).ok()?;
+    let checked = sema::check_file(&SourceFile::new(file.to_str().unwrap(), text), &tools, &Disk);
+    let refused = checked.diagnostics.iter().any(planrun::diag::Diagnostic::is_error);
+    let mut plans = checked.plans.iter().filter(|plan| name.is_none_or(|name| *plan.name == *name));
+    plans.next().filter(|_| !refused).cloned()
+}
+
+struct Disk;
+
+impl Files for Disk {
+    fn read(&self, from: &str, path: &str) -> Result<SourceFile, String> {
+        let path = Path::new(from).with_file_name(path.trim_start_matches("./"));
+        let text = std::fs::read_to_string(&path).map_err(|error| error.to_string())?;
+        Ok(SourceFile::new(path.to_str().unwrap(), text))
+    }
+}

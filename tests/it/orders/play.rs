@@ -1,0 +1,147 @@
+//! One plan with its inputs and its world, run in any order.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use planrun::engine::{self, Answering, Context, Defaults, Order, Program};
+use planrun::host::Host;
+use planrun::journal::{Event, EventKind, Given};
+use planrun::protocol::RunState;
+use planrun::sema::Plan;
+use planrun::tools::Catalog;
+use planrun::value::Value;
+use serde_json::{Value as Json, json};
+use tokio_util::sync::CancellationToken;
+
+/// A fresh world each time: what happened in one run is not known in the next.
+pub type Stage = Box<dyn Fn() -> (Arc<dyn Host>, Catalog) + Send + Sync>;
+
+pub struct Play {
+    pub name: String,
+    pub plan: Arc<Plan>,
+    pub inputs: BTreeMap<Arc<str>, Value>,
+    /// What people answer.
+    pub answers: Vec<Given>,
+    pub stage: Stage,
+}
+
+/// What came of it, without anything that the clock or the order decides.
+#[derive(Debug)]
+pub struct Played {
+    pub state: RunState,
+    pub reply: Json,
+    pub class: Option<String>,
+    /// Path, state, reason, attempts, tool, arguments, output and error of each step, by its path.
+    pub steps: BTreeMap<String, Json>,
+    /// Every attempt at a call, in the order in which they began.
+    pub calls: Vec<Call>,
+    /// What became of tasks and listeners.
+    pub reactions: Vec<Json>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Call {
+    pub path: String,
+    pub attempt: u32,
+    pub tool: String,
+    pub arguments: String,
+    pub key: String,
+    pub changes: bool,
+}
+
+impl Play {
+    pub fn perform(&self, order: Order) -> Played {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+        runtime.block_on(async {
+            let (host, tools) = (self.stage)();
+            let calls = Arc::new(Mutex::new(Vec::new()));
+            let heard = calls.clone();
+            let mut observer = move |event: &Event<'_>| heard.lock().unwrap().extend(call(event));
+            let context = Context {
+                host,
+                tools: Arc::new(tools),
+                limit: None,
+                root: PathBuf::from("/"),
+                run_id: "test-run".to_owned(),
+                defaults: Defaults::default(),
+                observer: &mut observer,
+                cancel: CancellationToken::new(),
+                log: None,
+                past: None,
+                retries: false,
+                only_looks: false,
+                answering: Answering { answers: self.answers.clone(), asker: None },
+                order,
+            };
+            let program = Arc::new(Program::new(self.plan.clone()));
+            let running = engine::run(&program, &self.inputs, context);
+            let outcome = tokio::time::timeout(Duration::from_hours(24 * 365), running).await;
+            let outcome = outcome.unwrap_or_else(|_| panic!("{}: the run stands still", self.name));
+            let calls = calls.lock().unwrap().clone();
+            let tasks = outcome.tasks.iter().map(|task| json!([*task.name, *task.status, task.context.to_json()]));
+            let listeners = outcome.listeners.iter().map(|one| json!([*one.path, one.fired, one.surplus]));
+            Played {
+                state: outcome.state,
+                reply: outcome.reply.as_ref().map_or(Json::Null, Value::to_json),
+                class: outcome.error.as_ref().map(|error| error.class.to_string()),
+                steps: outcome.steps().iter().map(|step| (step.path.to_string(), told(step))).collect(),
+                reactions: tasks.chain(listeners).collect(),
+                calls,
+            }
+        })
+    }
+}
+
+impl Played {
+    /// Whether something was taken back because of what else happened: which steps have got how far then is open.
+    pub fn was_cut_short(&self) -> bool {
+        let ended = |step: &Json| step["status"] == "cancelled" || step["reason"] == "replied";
+        self.state != RunState::Completed || self.steps.values().any(ended)
+    }
+
+    /// The calls, in no order.
+    pub fn set_of_calls(&self) -> BTreeSet<&Call> {
+        self.calls.iter().collect()
+    }
+
+    /// The paths of what changes something, by the block that it stands in and the namespace of its tool, in the order
+    /// in which they began.
+    pub fn effects(&self) -> BTreeMap<(&str, &str), Vec<&str>> {
+        let mut effects: BTreeMap<_, Vec<&str>> = BTreeMap::new();
+        for call in self.calls.iter().filter(|call| call.changes && call.attempt == 1) {
+            let block = call.path.rsplit_once('.').map_or("", |(block, _)| block);
+            let namespace = call.tool.split('.').next().unwrap_or_default();
+            effects.entry((block, namespace)).or_default().push(&call.path);
+        }
+        effects
+    }
+}
+
+fn call(event: &Event<'_>) -> Option<Call> {
+    let EventKind::StepRunning { path, tool, attempt, call: Some(call) } = event.kind else { return None };
+    Some(Call {
+        path: path.to_owned(),
+        attempt,
+        tool: tool.to_owned(),
+        arguments: call.arguments.to_json().to_string(),
+        key: call.key.to_owned(),
+        changes: !call.effect.floats(),
+    })
+}
+
+fn told(step: &engine::StepReport) -> Json {
+    let class = |error: &Option<Value>| error.as_ref().map(|error| error.to_json()["class"].clone());
+    json!({
+        "status": step.status.to_string(),
+        "reason": step.reason,
+        "attempts": step.attempts,
+        "tool": step.tool,
+        "arguments": step.arguments.to_json(),
+        "output": step.output.to_json(),
+        "error": class(&step.error),
+        "recovered": class(&step.recovered),
+        "attributes": step.attributes,
+    })
+}
