@@ -78,7 +78,7 @@ pub fn run(journal: &Journal, location: &Location, arguments: &Arguments, termin
         return Ok(Exit::Fine);
     }
     let look = Look { format: arguments.look.format, output: arguments.look.output, terminal };
-    let onward = Onward { look, answering: Answering::default(), retries: true };
+    let onward = Onward { look, answering: Answering::default(), retries: true, again: false };
     resume(journal, location, &journal.run(&row.run)?, onward)
 }
 

@@ -1,17 +1,23 @@
 //! What drivers hand over and the writer takes: all that came while the last commit ran goes into the next one.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::watch;
+
+// The tests below try threads in every order, which only a model of them can. No other unit test may make a queue.
+#[cfg(test)]
+use shuttle::sync::{Condvar, Mutex, MutexGuard};
+#[cfg(not(test))]
+use std::sync::{Condvar, Mutex, MutexGuard};
 
 use super::digest::Digest;
 use super::failure::JournalError;
 use super::lease::Lease;
 
-/// Beyond so many bytes that wait, whoever hands over waits, too.
-const MOST_WAITING: usize = 64 << 20;
+/// Beyond so many bytes that wait, whoever hands over waits, too. Little where it is tried, so that it comes to that.
+const MOST_WAITING: usize = if cfg!(test) { 8 } else { 64 << 20 };
 
 /// A buffer that a burst has made larger than this is not kept for later.
 const MOST_SPARE: usize = 1 << 20;
@@ -348,73 +354,200 @@ impl Drop for Ending {
 
 #[cfg(test)]
 mod tests {
+    use shuttle::sync::atomic::{AtomicBool, Ordering};
+    use shuttle::thread;
+
     use super::*;
 
-    fn target() -> Target {
-        Target { id: 1, run: "r".into(), epoch: 1, last: 0, head: Digest::of(b"") }
+    /// How often each model runs with other choices.
+    const ROUNDS: usize = 2000;
+
+    /// Runs a model with its threads in many orders: some by chance alone, others with few changes from one to another.
+    fn in_any_order(model: impl Fn() + Send + Sync + Copy + 'static) {
+        shuttle::check_random(model, ROUNDS);
+        shuttle::check_pct(model, ROUNDS, 3);
+    }
+
+    fn target(run: &str) -> Target {
+        Target { id: 1, run: run.into(), epoch: 1, last: 0, head: Digest::of(b"") }
     }
 
     fn batch(text: &str) -> Batch {
         Batch { text: text.into(), lines: text.lines().count() as u64, ..Batch::default() }
     }
 
-    #[test]
-    fn what_waits_is_taken_at_once_and_in_order() {
-        let queue = Queue::default();
-        let (first, second) = (queue.enrol(target()), queue.enrol(target()));
-        for (key, text) in [(first.key, "a\n"), (second.key, "x\n"), (first.key, "b\nc\n")] {
-            let mut handed = batch(text);
-            queue.hand_over(key, &mut handed);
+    /// The writer: takes and settles until it is told to stop, or until it has written so many batches and breaks off.
+    /// What `refused` says of a run is not written. Gives all that was written, by run.
+    fn write(queue: &Arc<Queue>, most: usize, refused: &str) -> BTreeMap<String, String> {
+        let _ending = Ending(Arc::clone(queue), gone());
+        let mut written: BTreeMap<String, String> = BTreeMap::new();
+        for _ in 0..most {
+            let stop = queue.wait(Duration::ZERO);
+            let works = queue.take();
+            if works.is_empty() && stop {
+                break;
+            }
+            for work in works {
+                let mut target = work.target.clone();
+                if target.run == refused {
+                    queue.settle(work, Err(JournalError::Fenced { run: refused.into() }));
+                    continue;
+                }
+                target.last += work.batch.lines;
+                written.entry(target.run.clone()).or_default().push_str(&work.batch.text);
+                queue.settle(work, Ok(target));
+            }
+        }
+        written
+    }
+
+    fn gone() -> JournalError {
+        JournalError::Misused("gone".into())
+    }
+
+    /// A driver: hands over lines one by one, gives its run back and waits for that.
+    fn drive(queue: &Queue, run: &str) -> Durable {
+        let enrolled = queue.enrol(target(run));
+        for line in ["1234\n", "5678\n", "90\n"] {
+            let mut handed = batch(line);
+            queue.hand_over(enrolled.key, &mut handed);
+            queue.wake();
             assert!(handed.is_empty());
         }
-        assert!(!queue.wait(Duration::MAX), "there is something");
-        let works = queue.take();
-        let texts: Vec<_> = works.iter().map(|work| (work.batch.text.as_str(), work.batch.lines)).collect();
-        assert_eq!(texts, [("a\nb\nc\n", 3), ("x\n", 1)]);
-        assert!(queue.take().is_empty());
+        queue.close(enrolled.key);
+        queue.wait_closed(enrolled.key);
+        enrolled.durable.borrow().clone()
+    }
+
+    #[test]
+    fn what_waits_is_taken_at_once_and_in_order() {
+        let alone = || {
+            let queue = Queue::default();
+            let (first, second) = (queue.enrol(target("a")), queue.enrol(target("b")));
+            for (key, text) in [(first.key, "a\n"), (second.key, "x\n"), (first.key, "b\nc\n")] {
+                queue.hand_over(key, &mut batch(text));
+            }
+            assert!(!queue.wait(Duration::ZERO), "there is something");
+            let works = queue.take();
+            let texts: Vec<_> = works.iter().map(|work| (work.batch.text.as_str(), work.batch.lines)).collect();
+            assert_eq!(texts, [("a\nb\nc\n", 3), ("x\n", 1)]);
+            queue.stop();
+            assert!(queue.wait(Duration::ZERO) && queue.take().is_empty());
+        };
+        shuttle::check_random(alone, 1);
     }
 
     #[test]
     fn what_is_put_back_comes_before_what_came_since() {
-        let queue = Queue::default();
-        let key = queue.enrol(target()).key;
-        queue.hand_over(key, &mut batch("a\n"));
-        let works = queue.take();
-        queue.hand_over(key, &mut batch("b\n"));
-        queue.put_back(works);
-        let works = queue.take();
-        assert_eq!((works[0].batch.text.as_str(), works[0].batch.lines), ("a\nb\n", 2));
+        let alone = || {
+            let queue = Queue::default();
+            let key = queue.enrol(target("a")).key;
+            queue.hand_over(key, &mut batch("a\n"));
+            let works = queue.take();
+            queue.hand_over(key, &mut batch("b\n"));
+            queue.put_back(works);
+            let works = queue.take();
+            assert_eq!((works[0].batch.text.as_str(), works[0].batch.lines), ("a\nb\n", 2));
+        };
+        shuttle::check_random(alone, 1);
+    }
+
+    #[test]
+    fn what_drivers_hand_over_is_written_once_and_in_order() {
+        in_any_order(|| {
+            let queue = Arc::new(Queue::default());
+            let drivers = ["a", "b"].map(|run| {
+                let queue = Arc::clone(&queue);
+                thread::spawn(move || drive(&queue, run))
+            });
+            let behind = Arc::clone(&queue);
+            let writer = thread::spawn(move || write(&behind, usize::MAX, ""));
+            for driver in drivers {
+                assert_eq!(driver.join().unwrap(), Durable { through: 3, failure: None });
+            }
+            queue.stop();
+            let written = writer.join().unwrap();
+            let whole = || "1234\n5678\n90\n".to_owned();
+            assert_eq!(written, BTreeMap::from([("a".to_owned(), whole()), ("b".to_owned(), whole())]));
+            assert_eq!(queue.state().bytes, 0, "there is room again for all");
+        });
+    }
+
+    #[test]
+    fn a_run_that_was_lost_holds_up_nobody() {
+        in_any_order(|| {
+            let queue = Arc::new(Queue::default());
+            let [lost, kept] = ["lost", "kept"].map(|run| {
+                let queue = Arc::clone(&queue);
+                thread::spawn(move || drive(&queue, run))
+            });
+            let behind = Arc::clone(&queue);
+            let writer = thread::spawn(move || write(&behind, usize::MAX, "lost"));
+            assert_eq!(lost.join().unwrap().failure, Some(JournalError::Fenced { run: "lost".into() }));
+            assert_eq!(kept.join().unwrap(), Durable { through: 3, failure: None });
+            queue.stop();
+            assert_eq!(writer.join().unwrap().len(), 1);
+            assert_eq!(queue.state().bytes, 0);
+        });
     }
 
     #[test]
     fn nobody_waits_for_a_writer_that_is_gone() {
-        let queue = Arc::new(Queue::default());
-        let gone = JournalError::Misused("gone".into());
-        let before = queue.enrol(target());
-        drop(Ending(Arc::clone(&queue), gone.clone()));
-        let behind = queue.enrol(target());
-        for enrolled in [before, behind] {
-            queue.hand_over(enrolled.key, &mut batch("a\n"));
-            queue.close(enrolled.key);
-            queue.wait_closed(enrolled.key);
-            assert_eq!(enrolled.durable.borrow().failure, Some(gone.clone()));
-        }
+        in_any_order(|| {
+            let queue = Arc::new(Queue::default());
+            let drivers = ["a", "b"].map(|run| {
+                let queue = Arc::clone(&queue);
+                thread::spawn(move || drive(&queue, run))
+            });
+            let written = write(&queue, 2, "");
+            for (driver, run) in drivers.into_iter().zip(["a", "b"]) {
+                let durable = driver.join().unwrap();
+                let lines = written.get(run).map_or(0, |text| text.lines().count() as u64);
+                assert_eq!(durable.through, lines, "what was told is what was written");
+                assert!(durable.failure == Some(gone()) || lines == 3, "{durable:?}");
+            }
+            let late = queue.enrol(target("late"));
+            assert_eq!(late.durable.borrow().failure, Some(gone()));
+        });
     }
 
     #[test]
     fn who_hands_over_waits_while_too_much_waits() {
-        let queue = Arc::new(Queue::default());
-        let key = queue.enrol(target()).key;
-        queue.hand_over(key, &mut batch(&"x".repeat(MOST_WAITING + 1)));
-        let works = queue.take();
-        let other = Arc::clone(&queue);
-        let handing = std::thread::spawn(move || other.hand_over(key, &mut batch("y\n")));
-        queue.wait(Duration::from_millis(20));
-        assert!(queue.take().is_empty(), "it waits while the first is being written");
-        for work in works {
-            queue.settle(work, Ok(target()));
-        }
-        handing.join().unwrap();
-        assert_eq!(queue.take()[0].batch.text, "y\n");
+        in_any_order(|| {
+            let queue = Arc::new(Queue::default());
+            let key = queue.enrol(target("a")).key;
+            queue.hand_over(key, &mut batch("123456789\n"));
+            let works = queue.take();
+            let handed = Arc::new(AtomicBool::new(false));
+            let (other, told) = (Arc::clone(&queue), Arc::clone(&handed));
+            let handing = thread::spawn(move || {
+                other.hand_over(key, &mut batch("y\n"));
+                told.store(true, Ordering::SeqCst);
+            });
+            thread::yield_now();
+            assert!(!handed.load(Ordering::SeqCst), "it waits while the first is being written");
+            for work in works {
+                queue.settle(work, Ok(target("a")));
+            }
+            handing.join().unwrap();
+            assert_eq!(queue.take()[0].batch.text, "y\n");
+        });
+    }
+
+    #[test]
+    fn a_run_is_opened_again_only_when_it_was_given_back() {
+        in_any_order(|| {
+            let queue = Arc::new(Queue::default());
+            let key = queue.enrol(target("a")).key;
+            queue.hand_over(key, &mut batch("1\n"));
+            // A driver that is dropped closes and does not wait.
+            queue.close(key);
+            let behind = Arc::clone(&queue);
+            let writer = thread::spawn(move || write(&behind, usize::MAX, ""));
+            queue.wait_given_back("a");
+            assert!(queue.targets().is_empty());
+            queue.stop();
+            assert_eq!(writer.join().unwrap()["a"], "1\n");
+        });
     }
 }
