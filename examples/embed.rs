@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use planrun::diag::Diagnostic;
 use planrun::diag::render::{FileReport, Look, human};
-use planrun::engine::{self, Context, Defaults, Program};
+use planrun::engine::{self, Context, Program};
 use planrun::host::RealHost;
 use planrun::journal::{Event, EventKind};
 use planrun::protocol::Sent;
@@ -18,7 +18,6 @@ use planrun::source::SourceFile;
 use planrun::tools::{Answer, CallError, Catalog, Permissions, Reply, Request, Transport};
 use planrun::types::{Effect, ErrorClass, Parameter, Signature, Transient, Type};
 use planrun::value::Value;
-use tokio_util::sync::CancellationToken;
 
 const PLAN: &str = r#"
 use weather
@@ -92,24 +91,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         EventKind::StepSettled { path, state, attempts, .. } => println!("{path} {} after {attempts}", state.name()),
         _ => {}
     };
-    let context = Context {
-        host,
-        tools: Arc::new(catalog),
-        limit: None,
-        root: ".".into(),
-        run_id: "example".to_owned(),
-        defaults: Defaults::default(),
-        observer: &mut observer,
-        cancel: CancellationToken::new(),
-        log: None,
-        past: None,
-        definitions: std::collections::BTreeMap::new(),
-        copies: None,
-        retries: false,
-        only_looks: false,
-        answering: planrun::engine::Answering::default(),
-        order: planrun::engine::Order::Source,
-    };
+    let context = Context::new(host, Arc::new(catalog), "example", &mut observer);
     let cities = Value::list(["Oslo", "Lisbon"].map(Value::from));
     let outcome =
         engine::run(&Arc::new(Program::new(plan.clone())), &BTreeMap::from([("cities".into(), cities)]), context).await;

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use cpu_time::ThreadTime;
 use peak_alloc::PeakAlloc;
-use planrun::engine::{self, Context, Defaults, Program};
+use planrun::engine::{self, Context, Program};
 use planrun::host::{Host, RealHost};
 use planrun::journal::Event;
 use planrun::protocol::RunState;
@@ -103,24 +103,7 @@ impl Bench {
         let mut observer = |event: &Event<'_>| {
             let _ = event.write_line(&mut sink);
         };
-        let context = Context {
-            host: self.host.clone(),
-            tools: self.catalog.clone(),
-            limit: None,
-            root: ".".into(),
-            run_id: "measured".to_owned(),
-            defaults: Defaults::default(),
-            observer: &mut observer,
-            cancel: tokio_util::sync::CancellationToken::new(),
-            log: None,
-            past: None,
-            definitions: std::collections::BTreeMap::new(),
-            copies: None,
-            retries: false,
-            only_looks: false,
-            answering: planrun::engine::Answering::default(),
-            order: planrun::engine::Order::Source,
-        };
+        let context = Context::new(self.host.clone(), self.catalog.clone(), "measured", &mut observer);
         let outcome = self.runtime.block_on(engine::run(&program, &BTreeMap::new(), context));
         let sink = sink.into_inner().map_err(|error| error.to_string())?;
         match outcome.state {

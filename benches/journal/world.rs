@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use planrun::engine::{self, Answering, Context, Defaults, Outcome, Program, Silence};
+use planrun::engine::{self, Context, Outcome, Program, Silence};
 use planrun::host::{Host, RealHost};
 use planrun::journal::{Log, Past};
 use planrun::protocol::RunState;
@@ -119,22 +119,8 @@ impl World {
         cancel: CancellationToken,
     ) -> Outcome {
         let mut observer = Silence;
-        let context = Context {
-            host: self.host(),
-            tools: self.catalog.clone(),
-            limit: None,
-            root: ".".into(),
-            run_id: run.to_owned(),
-            defaults: Defaults::default(),
-            observer: &mut observer,
-            cancel,
-            log,
-            past,
-            copies: None,
-            retries: false,
-            only_looks: false,
-            answering: Answering::default(),
-        };
+        let context =
+            Context { cancel, log, past, ..Context::new(self.host(), self.catalog.clone(), run, &mut observer) };
         self.runtime.block_on(engine::run(program, &BTreeMap::new(), context))
     }
 }

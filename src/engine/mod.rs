@@ -113,6 +113,31 @@ pub struct Context<'a> {
     pub order: Order,
 }
 
+impl<'a> Context<'a> {
+    /// What a run needs at least: it is not written down, nobody answers it, and relative paths begin in the current
+    /// folder.
+    pub fn new(host: Arc<dyn Host>, tools: Arc<Catalog>, run_id: &str, observer: &'a mut dyn Observer) -> Self {
+        Self {
+            host,
+            tools,
+            limit: None,
+            root: PathBuf::from("."),
+            run_id: run_id.to_owned(),
+            defaults: Defaults::default(),
+            observer,
+            cancel: CancellationToken::new(),
+            log: None,
+            definitions: BTreeMap::new(),
+            past: None,
+            copies: None,
+            retries: false,
+            only_looks: false,
+            answering: Answering::default(),
+            order: Order::Source,
+        }
+    }
+}
+
 /// Runs a plan to its end. The inputs have been checked against its parameters.
 pub async fn run(program: &Arc<Program>, inputs: &BTreeMap<Arc<str>, Value>, context: Context<'_>) -> Outcome {
     dispatcher::Dispatcher::new(context).run(program, inputs).await

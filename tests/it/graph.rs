@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use planrun::engine::{self, Context, Defaults, Program, Silence};
+use planrun::engine::{self, Context, Program, Silence};
 use planrun::graph::{self, BlockGraph, Vertex, draw};
 use planrun::host::{Host, MemoryHost};
 use planrun::protocol::RunState;
@@ -193,24 +193,9 @@ fn run(text: &str) -> RunState {
     let plan = checked(text);
     let program = Arc::new(Program::new(plan));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let context = Context {
-        host: Arc::new(MemoryHost::new(1)),
-        tools: catalog(),
-        limit: None,
-        root: "/".into(),
-        run_id: "test".to_owned(),
-        defaults: Defaults::default(),
-        observer: &mut Silence,
-        cancel: tokio_util::sync::CancellationToken::new(),
-        log: None,
-        past: None,
-        definitions: std::collections::BTreeMap::new(),
-        copies: None,
-        retries: false,
-        only_looks: false,
-        answering: planrun::engine::Answering::default(),
-        order: planrun::engine::Order::Source,
-    };
+    let mut nobody = Silence;
+    let context =
+        Context { root: "/".into(), ..Context::new(Arc::new(MemoryHost::new(1)), catalog(), "test", &mut nobody) };
     runtime.block_on(engine::run(&program, &BTreeMap::new(), context)).state
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use planrun::diag::Diagnostic;
-use planrun::engine::{self, Answering, Asker, Context, Defaults, Observer, Order, Outcome, Program, StepReport};
+use planrun::engine::{self, Answering, Asker, Context, Observer, Order, Outcome, Program, StepReport};
 use planrun::host::{Host, MemoryHost};
 use planrun::journal::{AnswerError, Event, EventKind, Given, Log, MemoryLog};
 use planrun::protocol::Sent;
@@ -157,22 +157,19 @@ impl World {
             (Some(Box::new(log.clone()) as Box<dyn Log>), past)
         });
         let context = Context {
-            host: self.host.clone() as Arc<dyn Host>,
-            tools: Arc::new(self.catalog.clone()),
-            limit: None,
             root: PathBuf::from("/"),
-            run_id: "test-run".to_owned(),
-            defaults: Defaults::default(),
-            observer: &mut observer,
             cancel: self.cancel.clone(),
             log,
             past,
-            definitions: std::collections::BTreeMap::new(),
-            copies: None,
             retries: true,
-            only_looks: false,
             answering: self.answering(),
             order: self.order,
+            ..Context::new(
+                self.host.clone() as Arc<dyn Host>,
+                Arc::new(self.catalog.clone()),
+                "test-run",
+                &mut observer,
+            )
         };
         if let Some(wait) = self.stop_after {
             let cancel = self.cancel.clone();

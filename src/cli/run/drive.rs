@@ -11,7 +11,7 @@ use super::pinned::Pinned;
 use crate::cli::arguments::{RunFormat, RunOutput};
 use crate::cli::workspace::Workspace;
 use crate::cli::{Exit, Failure, Terminal};
-use crate::engine::{self, Answering, Context, Copies, Defaults, Observer, Order, Outcome, Program, Silence};
+use crate::engine::{self, Answering, Context, Copies, Defaults, Observer, Outcome, Program, Silence};
 use crate::host::Host;
 use crate::journal::store::{Digest, Driver, Journal, RunRow};
 use crate::journal::{Entry, Log, Past, Summary};
@@ -215,22 +215,16 @@ impl Job {
 
     fn context<'o>(&mut self, tools: Arc<Catalog>, observer: &'o mut dyn Observer) -> Context<'o> {
         Context {
-            host: self.workspace.host.clone(),
-            tools,
             limit: self.workspace.limit.clone(),
             root: self.workspace.project.root.clone(),
-            run_id: self.run.clone(),
             defaults: Defaults { policy: self.workspace.policy.clone(), max_steps: self.max_steps },
-            observer,
-            cancel: CancellationToken::new(),
             log: self.log.take(),
             definitions: std::mem::take(&mut self.definitions),
             past: self.past.take(),
             copies: self.copies.take(),
             retries: self.retries,
-            only_looks: false,
             answering: std::mem::take(&mut self.answering),
-            order: Order::Source,
+            ..Context::new(self.workspace.host.clone(), tools, &self.run, observer)
         }
     }
 }

@@ -5,15 +5,13 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use planrun::engine::{self, Context, Defaults, Outcome, Program};
+use planrun::engine::{self, Context, Outcome, Program, Silence};
 use planrun::host::{Host, MemoryHost};
-use planrun::journal::Event;
 use planrun::protocol::Sent;
 use planrun::sema::Plan;
 use planrun::tools::{Answer, CallError, Catalog, Permissions, Reply, Request, Transport};
 use planrun::types::{ErrorClass, Signature, decode, to_schema};
 use planrun::value::Value;
-use tokio_util::sync::CancellationToken;
 
 use super::edges::answer;
 use crate::generate::{Dice, Project, Tool};
@@ -40,24 +38,9 @@ pub fn perform(plan: &Arc<Plan>, project: &Project, weather: Weather, seed: u64)
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
     runtime.block_on(async {
         let (host, catalog) = set(project, weather, seed);
-        let context = Context {
-            host,
-            tools: Arc::new(catalog),
-            limit: None,
-            root: PathBuf::from("/"),
-            run_id: "test-run".to_owned(),
-            defaults: Defaults::default(),
-            observer: &mut |_: &Event<'_>| {},
-            cancel: CancellationToken::new(),
-            log: None,
-            past: None,
-            definitions: std::collections::BTreeMap::new(),
-            copies: None,
-            retries: false,
-            only_looks: false,
-            answering: planrun::engine::Answering::default(),
-            order: planrun::engine::Order::Source,
-        };
+        let mut nobody = Silence;
+        let context =
+            Context { root: PathBuf::from("/"), ..Context::new(host, Arc::new(catalog), "test-run", &mut nobody) };
         engine::run(&Arc::new(Program::new(plan.clone())), &inputs(plan, seed), context).await
     })
 }

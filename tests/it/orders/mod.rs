@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use planrun::engine::{self, Answering, Context, Defaults, Order, Program, Silence};
+use planrun::engine::{self, Answering, Context, Order, Program, Silence};
 use planrun::host::{Host, MemoryHost, RealHost};
 use planrun::mock::{MockOptions, MockServer};
 use planrun::project::Project;
@@ -22,7 +22,6 @@ use planrun::source::SourceFile;
 use planrun::tools::{Catalog, Permissions};
 use rayon::prelude::*;
 use serde_json::json;
-use tokio_util::sync::CancellationToken;
 
 use crate::generate::{Size, project};
 use crate::generated::stage::{self, Weather};
@@ -161,21 +160,11 @@ async fn recorded(command: &Command) -> Play {
     let plan = checked(&file, command.plan.as_deref(), &catalog).unwrap();
     let (inputs, answers) = (command.inputs(&plan, &root()).unwrap(), command.answers());
     let recording = Recording::default();
+    let mut nobody = Silence;
     let context = Context {
-        host: real.clone(),
-        tools: Arc::new(recording.of(&catalog)),
-        limit: None,
         root: PathBuf::from("/"),
-        run_id: "test-run".to_owned(),
-        defaults: Defaults::default(),
-        observer: &mut Silence,
-        cancel: CancellationToken::new(),
-        log: None,
-        past: None,
-        retries: false,
-        only_looks: false,
         answering: Answering { answers: answers.clone(), asker: None },
-        order: Order::Source,
+        ..Context::new(real.clone(), Arc::new(recording.of(&catalog)), "test-run", &mut nobody)
     };
     engine::run(&Arc::new(Program::new(plan.clone())), &inputs, context).await;
     server.shutdown().await;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use planrun::engine::{self, Answering, Context, Defaults, Order, Program};
+use planrun::engine::{self, Answering, Context, Order, Program};
 use planrun::host::Host;
 use planrun::journal::{Event, EventKind, Given};
 use planrun::protocol::RunState;
@@ -13,7 +13,6 @@ use planrun::sema::Plan;
 use planrun::tools::Catalog;
 use planrun::value::Value;
 use serde_json::{Value as Json, json};
-use tokio_util::sync::CancellationToken;
 
 /// A fresh world each time: what happened in one run is not known in the next.
 pub type Stage = Box<dyn Fn() -> (Arc<dyn Host>, Catalog) + Send + Sync>;
@@ -60,20 +59,10 @@ impl Play {
             let heard = calls.clone();
             let mut observer = move |event: &Event<'_>| heard.lock().unwrap().extend(call(event));
             let context = Context {
-                host,
-                tools: Arc::new(tools),
-                limit: None,
                 root: PathBuf::from("/"),
-                run_id: "test-run".to_owned(),
-                defaults: Defaults::default(),
-                observer: &mut observer,
-                cancel: CancellationToken::new(),
-                log: None,
-                past: None,
-                retries: false,
-                only_looks: false,
                 answering: Answering { answers: self.answers.clone(), asker: None },
                 order,
+                ..Context::new(host, Arc::new(tools), "test-run", &mut observer)
             };
             let program = Arc::new(Program::new(self.plan.clone()));
             let running = engine::run(&program, &self.inputs, context);
