@@ -9,7 +9,7 @@ use super::dispatcher::{Dispatcher, NodeRef};
 use super::doubt::Doubt;
 use super::frame::{Ending, FrameId, Owner, Role};
 use super::outcome::{CheckReport, CheckStatus, Verification};
-use crate::journal::StepError;
+use crate::journal::{EventKind, StepError};
 use crate::protocol::StepState;
 use crate::sema::{BlockId, OnFailure, Step, StepKind, Target};
 use crate::types::{ErrorClass, Validation};
@@ -70,6 +70,9 @@ impl Dispatcher<'_> {
                     self.aftermath.stages.insert(frame, stage);
                 }
                 Some(Stage::Verifying(0)) => {
+                    if self.is_verified_again() {
+                        return true;
+                    }
                     self.conclude_verification();
                     self.aftermath.stages.insert(frame, Stage::Over);
                 }
@@ -184,6 +187,44 @@ impl Dispatcher<'_> {
             Stage::Over => false,
         };
         self.aftermath.stages.iter().find(|(_, stage)| works(stage)).map(|(frame, _)| *frame)
+    }
+
+    /// Whether what the looks have found is not the end of it: somebody has them made again.
+    fn is_verified_again(&self) -> bool {
+        let again = |at: &NodeRef| self.context.retries || self.recording.is_retried_later(&self.own_path(*at));
+        self.recording.is_replaying() && self.not_verified().iter().any(again)
+    }
+
+    /// The steps that are not as they should be, as far as looks have found.
+    fn not_verified(&self) -> Vec<NodeRef> {
+        let fails = |(at, check): (&NodeRef, &Check)| matches!(check, Check::Fails(_)).then_some(*at);
+        self.aftermath.checks.iter().filter_map(fails).collect()
+    }
+
+    /// Looks again at what was not as it should be.
+    pub(super) fn verify_again(&mut self) {
+        if matches!(self.aftermath.stages.get(&0), Some(Stage::Verifying(0))) {
+            for at in self.not_verified() {
+                self.verify_step_again(at);
+            }
+        }
+    }
+
+    fn verify_step_again(&mut self, at: NodeRef) {
+        let path = self.own_path(at);
+        self.emit(EventKind::StepRetried { path: &path });
+        self.aftermath.checks.remove(&at);
+        if let Some(Stage::Verifying(open)) = self.aftermath.stages.get_mut(&0) {
+            *open += 1;
+        }
+        self.open_verify(at);
+    }
+
+    /// As an earlier process did; false where it was not about a look.
+    pub(super) fn verified_again_before(&mut self, path: &str) -> bool {
+        let found = self.not_verified().into_iter().find(|at| *self.own_path(*at) == *path);
+        found.into_iter().for_each(|at| self.verify_step_again(at));
+        found.is_some()
     }
 
     /// Ends what is being taken back, and leaves the rest: somebody insists that the run ends.

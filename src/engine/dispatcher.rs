@@ -228,6 +228,7 @@ impl<'a> Dispatcher<'a> {
             self.take_up_lost();
             if self.context.retries {
                 self.retry_failed();
+                self.verify_again();
             }
         }
         true

@@ -149,6 +149,8 @@ pub(super) struct Record {
     pub duration: Microseconds,
     pub attempts: u32,
     pub recovered: bool,
+    /// It had settled before the last process took the run over.
+    pub reused: bool,
     pub reason: Option<&'static str>,
     details: Option<Box<Details>>,
 }

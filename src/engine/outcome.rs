@@ -280,7 +280,8 @@ fn attributes(record: &Record) -> Vec<&'static str> {
         Undone::No(_) => "undo_failed",
     });
     let copied = record.details().is_some_and(|details| details.copied).then_some("copied");
-    copied.into_iter().chain(recovered).chain(undone).collect()
+    let reused = record.reused.then_some("reused");
+    reused.into_iter().chain(copied).chain(recovered).chain(undone).collect()
 }
 
 /// A moment of a run as text, from microseconds since it began.

@@ -120,6 +120,9 @@ impl Dispatcher<'_> {
 
     /// As an earlier process did.
     pub(super) fn retried_before(&mut self, path: &str) {
+        if self.verified_again_before(path) {
+            return;
+        }
         let found = self.parking.steps.keys().copied().find(|at| *self.own_path(*at) == *path);
         if let Some(at) = found {
             self.retry_step(at);

@@ -132,6 +132,17 @@ impl Recording {
         step.is_some_and(|step| step.copied.is_some())
     }
 
+    /// Whether the last process that drove a run which is only looked at found a step settled already.
+    pub(super) fn was_reused(&self, path: &str) -> bool {
+        let Some(past) = &self.past else { return false };
+        past.steps.get(path).is_some_and(|step| step.process < past.processes)
+    }
+
+    /// Whether what has failed is done again later in what is being lived through.
+    pub(super) fn is_retried_later(&self, path: &str) -> bool {
+        self.past.as_ref().is_some_and(|past| past.tells(EventName::StepRetried, path))
+    }
+
     /// Whether an earlier process has written down that it was in doubt about a call, and it was not lived through yet.
     pub(super) fn has_waited(&self, path: &str) -> bool {
         self.past.as_ref().is_some_and(|past| past.tells(EventName::StepWaiting, path))
@@ -230,6 +241,11 @@ impl Recording {
 impl Dispatcher<'_> {
     /// Tells of a change: to the journal and to whoever listens, unless an earlier process has.
     pub(super) fn emit(&mut self, kind: EventKind<'_>) -> u64 {
+        self.tell(kind).unwrap_or(self.recording.events)
+    }
+
+    /// As the other; nothing where an earlier process has told of it.
+    pub(super) fn tell(&mut self, kind: EventKind<'_>) -> Option<u64> {
         let recording = &mut self.recording;
         if let EventKind::RunStarted { steps, .. } = kind {
             recording.steps_all = steps as u64;
@@ -242,7 +258,7 @@ impl Dispatcher<'_> {
         if let Some(past) = &mut recording.past
             && past.cross_off(kind.name(), kind.path())
         {
-            return recording.events;
+            return None;
         }
         recording.events += 1;
         let event = Event { number: recording.events, at: self.context.host.now(), kind };
@@ -252,7 +268,7 @@ impl Dispatcher<'_> {
             log.append(event.number, &recording.line);
         }
         self.context.observer.observe(&event);
-        event.number
+        Some(event.number)
     }
 
     /// Notes where the run stands, for lists of runs.

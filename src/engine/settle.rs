@@ -155,7 +155,7 @@ impl Dispatcher<'_> {
         let (attempts, duration, recovered) = (record.attempts, record.duration, record.recovered);
         let path = self.path(program, at);
         let state = self.state_of(at);
-        self.emit(EventKind::StepSettled {
+        let told = self.tell(EventKind::StepSettled {
             path: &path,
             state,
             attempts,
@@ -165,6 +165,8 @@ impl Dispatcher<'_> {
             output: output.as_ref(),
             error: failure.as_deref(),
         });
+        let reused = told.is_none() && (!self.context.only_looks || self.recording.was_reused(&path));
+        self.record(frame, node).reused = reused;
         self.commit(&[Subject::Step(at)]);
     }
 

@@ -41,6 +41,8 @@ pub struct Past {
     pub questions: Questions,
     /// How often a process took the run over from one that had died, without anything new since.
     crashes: u32,
+    /// How many processes have driven it.
+    pub processes: u32,
     /// Times in which it neither went on nor waited for a moment of its own: when each ended, and how long it was.
     idle: Vec<(i128, i128)>,
     /// The moment that the run itself waits for while no process drives it.
@@ -62,6 +64,8 @@ pub struct PastStep {
     pub attempts: u32,
     pub recovered: bool,
     pub reason: Option<Arc<str>>,
+    /// The number of the process that it has last settled in, from 1.
+    pub process: u32,
     pub error: Option<Arc<StepError>>,
     pub output: Option<Value>,
     /// Of a call that was dispatched at least once.
@@ -272,6 +276,7 @@ impl Past {
     fn started(&mut self, entry: Entry, at: i128) {
         (self.run, self.plan) = (entry.run.unwrap_or_default(), entry.plan.unwrap_or_default());
         self.begun_at = at;
+        self.processes = 1;
         self.state = Some(RunState::Running);
         self.told(EventName::RunStarted, "");
     }
@@ -336,6 +341,7 @@ impl Past {
         if self.state == Some(RunState::Running) {
             self.crashes += 1;
         }
+        self.processes += 1;
         self.idle.push((at, idle));
         self.rests_until = None;
         self.state = Some(RunState::Running);
@@ -516,10 +522,12 @@ impl Past {
             _ => {}
         }
         self.questions.close(&path, false);
+        let process = self.processes;
         let step = self.step(path.clone(), at);
         step.state = state;
         step.duration_ms = entry.duration_ms.unwrap_or(0);
         step.recovered = entry.recovered;
+        step.process = process;
         step.reason = entry.reason;
         step.output.clone_from(&output);
         let Some(call) = step.call.as_mut().filter(|call| call.phase == PastPhase::InFlight) else { return Ok(()) };
@@ -561,6 +569,7 @@ impl Past {
             attempts: 0,
             recovered: false,
             reason: None,
+            process: 0,
             error: None,
             output: None,
             call: None,

@@ -67,13 +67,9 @@ pub struct Job {
 ///
 /// # Errors
 /// When another process drives it, or what was written cannot be used.
-pub fn resume(
-    journal: &Journal,
-    location: &Location,
-    row: &RunRow,
-    Onward { look, answering, retries, again }: Onward,
-) -> Result<Exit, Failure> {
+pub fn resume(journal: &Journal, location: &Location, row: &RunRow, onward: Onward) -> Result<Exit, Failure> {
     if row.ended {
+        let look = onward.look;
         if look.format == RunFormat::Ndjson {
             for event in journal.events(&row.run, 1)? {
                 look.terminal.print(&format!("{}\n", event?.line))?;
@@ -81,6 +77,19 @@ pub fn resume(
         }
         return answer::print(&seen(journal, location, row)?, (look.format, look.output), look.terminal);
     }
+    go_further(journal, location, row, onward)
+}
+
+/// Goes on with a run, though it may have ended.
+///
+/// # Errors
+/// When another process drives it, or what was written cannot be used.
+pub fn go_further(
+    journal: &Journal,
+    location: &Location,
+    row: &RunRow,
+    Onward { look, answering, retries, again }: Onward,
+) -> Result<Exit, Failure> {
     let driver = journal.drive(&row.run)?;
     let past = fold(journal, &row.run)?;
     if past.deaths() >= MOST_DEATHS && !again {

@@ -22,7 +22,7 @@ use crate::source::SourceFile;
 use crate::syntax::{json::definitions, parse};
 
 use base::Base;
-pub use drive::{Job, Look, Onward, fold, resume, seen};
+pub use drive::{Job, Look, Onward, fold, go_further, resume, seen};
 pub(super) use pinned::Pinned;
 
 /// Checks and runs a plan, or goes on with a run.

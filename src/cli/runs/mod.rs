@@ -14,12 +14,13 @@ use std::path::Path;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::arguments::{RunFormat, RunOutput};
-use super::run::{Look, Onward, journal_of, resume};
+use super::run::{Look, Onward, go_further, journal_of, resume};
 use super::{Exit, Failure, Terminal};
 use crate::engine::Answering;
 use crate::journal::store::{Filter, Journal};
 use crate::journal::{Cancel, Said};
 use crate::project::Location;
+use crate::types::{ErrorClass, Validation};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -27,6 +28,7 @@ Examples:
   planrun runs show 0193a1f2
   planrun runs events 0193a1f2 --follow
   planrun runs resume --due
+  planrun runs retry 0193a1f2
   planrun runs answer 0193a1f2 out.confirm=true --by inventory --resume
   planrun runs patch 0193a1f2 onboarding.plan --resume
   planrun runs signal 0193a1f2 paid='{\"amount\": 20}'
@@ -51,6 +53,7 @@ enum RunsCommand {
     Resume(ResumeArguments),
     Answer(say::AnswerArguments),
     Signal(say::SignalArguments),
+    Retry(RetryArguments),
     Cancel(CancelArguments),
     Patch(patch::Arguments),
     Export(export::Arguments),
@@ -82,6 +85,19 @@ struct LookArguments {
     /// How it is printed.
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     format: RunFormat,
+}
+
+/// Do again what has failed, as a new execution.
+///
+/// Of a run that is paused because of a failure, that is the step that failed; of one that has completed and was then found
+/// not to be as it should be, only the looks that found that.
+#[derive(Debug, Args)]
+struct RetryArguments {
+    /// The run.
+    #[arg(value_name = "RUN")]
+    run: String,
+    #[command(flatten)]
+    look: LookArguments,
 }
 
 /// End a run, and take back what it did where its plan says how.
@@ -127,6 +143,7 @@ pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) ->
         RunsCommand::Prune(arguments) => prune::run(&journal, arguments, terminal),
         RunsCommand::Answer(arguments) => say::answer(&journal, &location, arguments, terminal),
         RunsCommand::Signal(arguments) => say::signal(&journal, &location, arguments, terminal),
+        RunsCommand::Retry(arguments) => retry(&journal, &location, arguments, terminal),
         RunsCommand::Patch(arguments) => patch::run(&journal, &location, arguments, terminal),
         RunsCommand::Cancel(arguments) => cancel(&journal, &location, arguments, terminal),
     }
@@ -157,6 +174,26 @@ fn go_on(
         }
     }
     Ok(exit)
+}
+
+fn retry(
+    journal: &Journal,
+    location: &Location,
+    arguments: &RetryArguments,
+    terminal: Terminal,
+) -> Result<Exit, Failure> {
+    let row = journal.run(&arguments.run)?;
+    let unverified = ErrorClass::Validation(Validation::Verify).to_string();
+    if row.ended && row.error.as_ref() != Some(&unverified) {
+        return Err(Failure::Usage(format!(
+            "the run `{run}` has ended: {state}; `planrun run PLAN --base {run}` begins a new one from it",
+            run = row.run,
+            state = row.state
+        )));
+    }
+    let look = Look { format: arguments.look.format, output: arguments.look.output, terminal };
+    let onward = Onward { look, answering: Answering::default(), retries: true, again: false };
+    go_further(journal, location, &row, onward)
 }
 
 /// Asks for the end of a run. One that nobody drives is driven to its end here.

@@ -192,8 +192,8 @@ async fn a_run_that_dies_while_it_takes_back_goes_on_with_that() {
             continue;
         }
         assert_eq!(
-            (ran.class(), ran.step("one").attributes),
-            (undisturbed.class(), vec!["undone"]),
+            (ran.class(), ran.step("one").attributes.contains(&"undone")),
+            (undisturbed.class(), true),
             "killed after {events}"
         );
         let keys: std::collections::BTreeSet<String> =

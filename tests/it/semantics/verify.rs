@@ -65,6 +65,26 @@ async fn r3_8_a_look_that_finds_nothing_or_breaks_fails_the_run_and_nothing_is_u
 }
 
 #[tokio::test(start_paused = true)]
+async fn r3_8_a_retry_makes_only_the_looks_again() {
+    let body = "step one = a.make() verify a.look(x: one) as found => found.there
+        step two = a.make() verify a.look(x: two) as found => found.there
+        listener over on plan is failed { step told = a.drop(x: \"failed\") }
+        reply one";
+    let (no, yes) = (|| give(json!({ "there": false })), || give(json!({ "there": true })));
+    let mut world = world().tool("a.look", [yes(), no(), no(), yes()]);
+    world.journal = Some(MemoryLog::default());
+    for (state, looks) in [("failed", 2), ("failed", 3), ("completed", 4)] {
+        let ran = world.run(&plan(body)).await;
+        assert_eq!((ran.outcome.state.name(), ran.calls("a.make").len(), ran.calls("a.look").len()), (state, 2, looks));
+        assert_eq!(ran.reply(), json!(7));
+    }
+    let ran = world.run(&plan(body)).await;
+    assert_eq!((ran.outcome.state.name(), ran.calls("a.look").len()), ("completed", 4));
+    assert_eq!(ran.outcome.verification.verified, 2);
+    assert!(ran.step("one").attributes.contains(&"reused"));
+}
+
+#[tokio::test(start_paused = true)]
 async fn r3_8_one_look_that_breaks_does_not_stop_the_others() {
     let ran = world()
         .tool("a.look", [Fail("tool.failed", Answered), give(json!({ "there": true }))])
