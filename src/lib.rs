@@ -15,6 +15,7 @@ pub mod lint;
 pub mod mock;
 pub mod project;
 pub mod protocol;
+pub mod secrets;
 pub mod sema;
 pub mod source;
 pub mod syntax;

@@ -10,7 +10,7 @@ use super::dispatcher::{Dispatcher, NodeRef};
 use super::frame::FrameId;
 use crate::journal::StepError;
 use crate::sema::{Call, PlanParameter};
-use crate::tools::Answer;
+use crate::tools::{Answer, sensitive_arguments};
 use crate::types::{ErrorClass, Signature, Type, Validation, Validator, check_value, decode};
 use crate::value::{Key, Value};
 
@@ -104,7 +104,13 @@ impl Dispatcher<'_> {
             let class = ErrorClass::Validation(Validation::Arguments);
             return Err(Arc::new(StepError::new(class, fault, &self.own_path(at))));
         }
-        Ok(if map.is_empty() { self.no_arguments.clone() } else { Value::Map(Arc::new(map)) })
+        if map.is_empty() {
+            return Ok(self.no_arguments.clone());
+        }
+        let arguments = Value::Map(Arc::new(map));
+        let labels = sensitive_arguments(signature, &arguments);
+        self.note_secrets(&arguments, &labels);
+        Ok(arguments)
     }
 
     /// A null for an argument that may be left out, and does not admit null, leaves it out.
@@ -167,6 +173,7 @@ impl Dispatcher<'_> {
                 },
                 (None, None) => Value::Null,
             };
+            self.note_secrets(&value, &parameter.sensitive);
             if let Some(place) = self.frames[frame].slots.get_mut(slot) {
                 *place = value;
             }

@@ -10,12 +10,13 @@ use super::copies::Again;
 use super::dispatcher::{Dispatcher, NodeRef, Timer};
 use super::failure::timed_out;
 use super::frame::FrameId;
+use super::sensitive::below;
 use super::settle::End;
-use crate::journal::{Dispatch, EventKind, PastCall, PastPhase, StepError, Used, Waiting};
+use crate::journal::{ARGUMENTS, Dispatch, EventKind, PastCall, PastPhase, StepError, Used, Waiting};
 use crate::protocol::Sent;
 use crate::protocol::StepState;
 use crate::sema::{Call, Step, StepKind, Target};
-use crate::tools::{CallError, Outcome, Reply, Request};
+use crate::tools::{CallError, Outcome, Reply, Request, sensitive_arguments};
 use crate::types::{Effect, ErrorClass, Signature, Validation};
 use crate::value::Value;
 
@@ -158,6 +159,8 @@ impl Dispatcher<'_> {
             PastPhase::Waiting { .. } => Phase::Waiting,
             PastPhase::Answered => Phase::Answered,
         };
+        let labels = self.in_question(at, &past.arguments);
+        self.note_secrets(&past.arguments, &labels);
         let number = self.number();
         let leaf = Leaf {
             number,
@@ -228,8 +231,9 @@ impl Dispatcher<'_> {
             arguments: &leaf.arguments,
             again: self.again_of(at),
         };
-        let event =
-            self.emit(EventKind::StepRunning { path: &path, tool: &called.path, attempt: attempts, call: Some(call) });
+        let labels = below(ARGUMENTS, &sensitive_arguments(signature, &leaf.arguments));
+        let kind = EventKind::StepRunning { path: &path, tool: &called.path, attempt: attempts, call: Some(call) };
+        let event = self.emit_labelled(kind, &labels);
         // What changes nothing may be asked at once; anything else only when nobody can forget that it was.
         let needed = if leaf.effect.floats() { 0 } else { event };
         if self.recording.is_replaying() || needed > self.recording.durable() {

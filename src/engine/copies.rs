@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use super::Program;
 use super::dispatcher::{Dispatcher, NodeRef};
+use super::sensitive::{below, in_output};
 use super::settle::End;
-use crate::journal::{EventKind, StepError};
+use crate::journal::{EventKind, OUTPUT, StepError};
 use crate::sema::Call;
 use crate::types::{Denied, ErrorClass, Signature};
 use crate::value::Value;
@@ -121,7 +122,11 @@ impl Dispatcher<'_> {
         details.copied = true;
         details.arguments = Some(arguments.clone());
         let run = self.context.copies.as_ref().map(|copies| copies.run.clone()).unwrap_or_default();
-        self.emit(EventKind::StepCopied { path, run: &run, output: &output });
+        let program = self.program(at.0);
+        let labels = self.node(&program, at).step().map(in_output).unwrap_or_default();
+        self.note_secrets(&output, &labels);
+        let kind = EventKind::StepCopied { path, run: &run, output: &output };
+        self.emit_labelled(kind, &below(OUTPUT, &labels));
         self.settle(at, End::Completed(output));
     }
 }

@@ -28,6 +28,7 @@ use crate::eval::{self, EvalError};
 use crate::graph::BlockGraph;
 use crate::journal::{EventKind, StepError};
 use crate::protocol::{RunState, StepState};
+use crate::secrets::Redactor;
 use crate::sema::expr::Code;
 use crate::sema::{Block, BlockId, Node};
 use crate::tools::{Catalog, Permissions, Transport};
@@ -65,6 +66,8 @@ pub(super) struct Dispatcher<'a> {
     /// Steps whose time is bounded, by their paths.
     pub within: BTreeMap<NodeRef, Arc<str>>,
     pub recording: Recording,
+    /// What must not be shown.
+    pub redactor: Redactor,
     pub reactions: Reactions,
     pub aftermath: Aftermath,
     pub parking: Parking,
@@ -157,6 +160,7 @@ impl<'a> Dispatcher<'a> {
             held: VecDeque::new(),
             within: BTreeMap::new(),
             recording,
+            redactor: Redactor::default(),
             reactions: Reactions { mail: true, ..Reactions::default() },
             aftermath: Aftermath::default(),
             parking: Parking::default(),
@@ -492,13 +496,13 @@ impl<'a> Dispatcher<'a> {
         }
         outcome.interruption = self.interruption.take();
         (outcome.tasks, outcome.listeners) = (self.task_reports(), self.listener_reports());
-        (outcome.questions, outcome.unused_answers) = self.people.left();
+        (outcome.questions, outcome.unused_answers) = self.left_open();
         outcome.not_undone = self.not_undone();
         if outcome.interruption.is_none() && self.frames.first().is_some_and(|root| root.ending.is_none()) {
             outcome.verification = self.verification();
         }
         outcome.duration = Duration::from_micros(self.elapsed());
-        outcome.with_trace(self.frames, self.scopes, self.begun_at)
+        outcome.with_trace(self.frames, self.scopes, self.begun_at, self.redactor)
     }
 
     fn outcome_of_root(&mut self) -> Outcome {

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use super::attempt::{Leaf, tool_call};
 use super::dispatcher::{Dispatcher, NodeRef};
 use super::frame::{Ending, FrameId};
+use super::sensitive::{below, in_arguments};
 use crate::graph::Edge;
-use crate::journal::{EventKind, FormField, Question, StepError, Waiting};
+use crate::journal::{ARGUMENTS, EventKind, FormField, Question, StepError, Waiting};
 use crate::sema::{OnFailure, Step};
 use crate::types::{ErrorClass, ErrorPattern, to_schema};
 use crate::value::Value;
@@ -162,7 +163,8 @@ impl Dispatcher<'_> {
         if let Some(past) = self.recording.asked(&path, Waiting::Answer, question.execution) {
             return self.ask_as_before(&program, at, past);
         }
-        self.emit(EventKind::StepAsks { path: &path, question: &question });
+        let labels = below(ARGUMENTS, &in_arguments(step, &question.arguments));
+        self.emit_labelled(EventKind::StepAsks { path: &path, question: &question }, &labels);
         self.ask(&program, at, Arc::new(question));
     }
 

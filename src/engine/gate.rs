@@ -7,8 +7,9 @@ use super::Program;
 use super::attempt::{Leaf, tool_call};
 use super::clock;
 use super::dispatcher::{Dispatcher, NodeRef, Timer};
+use super::sensitive::{below, in_arguments};
 use crate::eval::EvalError;
-use crate::journal::{EventKind, Question, StepError, Waiting};
+use crate::journal::{ARGUMENTS, EventKind, Question, StepError, Waiting};
 use crate::protocol::StepState;
 use crate::sema::expr::Code;
 use crate::sema::{Call, Confirm, Step, StepKind, Target};
@@ -155,7 +156,8 @@ impl Dispatcher<'_> {
         };
         let mut question = Question { execution, tool, arguments, ..question };
         question.binding = self.binding(program, &path, step, &question);
-        self.emit(EventKind::StepAsks { path: &path, question: &question });
+        let labels = below(ARGUMENTS, &in_arguments(step, &question.arguments));
+        self.emit_labelled(EventKind::StepAsks { path: &path, question: &question }, &labels);
         self.ask(program, at, Arc::new(question));
     }
 

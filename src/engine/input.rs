@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use super::Program;
 use super::dispatcher::{Dispatcher, NodeRef};
+use super::sensitive::below;
 use crate::eval::EvalError;
-use crate::journal::{EventKind, FormField, Question, Waiting};
+use crate::journal::{ARGUMENTS, EventKind, FormField, Question, Waiting};
 use crate::sema::{Input, InputField};
 use crate::types::{encode, to_schema};
 use crate::value::{Key, Map, Value};
@@ -27,7 +28,9 @@ impl Dispatcher<'_> {
         if question.form.is_empty() {
             return self.complete(at, question.arguments);
         }
-        self.emit(EventKind::StepAsks { path: &path, question: &question });
+        let labels = self.in_question(at, &question.arguments);
+        self.note_secrets(&question.arguments, &labels);
+        self.emit_labelled(EventKind::StepAsks { path: &path, question: &question }, &below(ARGUMENTS, &labels));
         self.ask(program, at, Arc::new(question));
     }
 

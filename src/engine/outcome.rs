@@ -8,9 +8,11 @@ use serde::Serialize;
 use super::dispatcher::Scope;
 use super::frame::{Frame, FrameId, Record, Undone};
 use super::listener::ListenerReport;
+use super::sensitive::{in_arguments, in_output};
 use super::task::TaskReport;
 use crate::journal::{Question, StepError};
 use crate::protocol::{RunState, StepState};
+use crate::secrets::{Redactor, hidden};
 use crate::sema::{Node, Plan, Step, StepKind, Target};
 use crate::value::Value;
 
@@ -82,6 +84,7 @@ struct Trace {
     frames: Vec<Frame>,
     plans: Vec<Arc<Plan>>,
     begun_at: i128,
+    redactor: Redactor,
 }
 
 /// What became of one step.
@@ -117,7 +120,7 @@ struct Document<'a> {
     run: &'a str,
     plan: &'a str,
     status: RunState,
-    reply: Option<&'a Value>,
+    reply: Option<Value>,
     steps: Vec<StepReport>,
     tasks: &'a [TaskReport],
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
@@ -185,12 +188,31 @@ impl Outcome {
         }
     }
 
-    pub(super) fn with_trace(self, frames: Vec<Frame>, scopes: Vec<Scope>, begun_at: i128) -> Self {
+    pub(super) fn with_trace(
+        mut self,
+        frames: Vec<Frame>,
+        scopes: Vec<Scope>,
+        begun_at: i128,
+        redactor: Redactor,
+    ) -> Self {
         let plans = scopes.into_iter().map(|scope| scope.program.plan.clone()).collect();
-        Self { trace: Trace { frames, plans, begun_at }, ..self }
+        if !redactor.is_empty() {
+            self.error = self.error.map(|error| Arc::new(error.shown(&redactor)));
+            for task in &mut self.tasks {
+                task.context = redactor.value(&task.context).unwrap_or_else(|| task.context.clone());
+            }
+        }
+        Self { trace: Trace { frames, plans, begun_at, redactor }, ..self }
     }
 
-    /// Every step of the source, those in other frames below the step that holds them, in source order.
+    /// The reply as it may be shown: with marks for what is secret.
+    #[must_use]
+    pub fn shown_reply(&self) -> Option<Value> {
+        let reply = self.reply.as_ref()?;
+        Some(self.trace.redactor.value(reply).unwrap_or_else(|| reply.clone()))
+    }
+
+    /// Every step of the source, with marks for what is secret, those in other frames below the step that holds them, in source order.
     #[must_use]
     pub fn steps(&self) -> Vec<StepReport> {
         let mut reports = Vec::new();
@@ -222,7 +244,7 @@ impl Outcome {
             run: &self.run,
             plan: &self.plan,
             status: self.state,
-            reply: self.reply.as_ref(),
+            reply: self.shown_reply(),
             steps,
             tasks: &self.tasks,
             listeners: &self.listeners,
@@ -247,7 +269,10 @@ impl Trace {
         } else {
             Value::Null
         };
-        let caught = details.and_then(|details| details.error.as_ref()).map(|error| error.to_value());
+        let caught = details.and_then(|details| details.error.as_ref());
+        let caught = caught.map(|error| error.shown(&self.redactor).to_value());
+        let arguments = details.and_then(|details| details.arguments.clone());
+        let arguments = arguments.unwrap_or_else(|| Value::Map(Arc::default()));
         let (error, recovered) = if record.recovered { (None, caught) } else { (caught, None) };
         StepReport {
             path,
@@ -256,16 +281,19 @@ impl Trace {
             attempts: record.attempts,
             started_at: record.started.map(|started| self.instant(started)),
             duration_ms: record.duration / 1000,
-            arguments: details
-                .and_then(|details| details.arguments.clone())
-                .unwrap_or_else(|| Value::Map(Arc::default())),
-            output,
+            output: self.shown(&output, &in_output(step)),
+            arguments: self.shown(&arguments, &in_arguments(step, &arguments)),
             attributes: attributes(record),
             error,
             recovered,
             reason: record.reason,
             again: details.and_then(|details| details.again).map(super::copies::Again::name),
         }
+    }
+
+    fn shown(&self, value: &Value, labels: &[Arc<str>]) -> Value {
+        let value = hidden(value, labels);
+        self.redactor.value(&value).unwrap_or(value)
     }
 
     fn instant(&self, since_start: u64) -> String {

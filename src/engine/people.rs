@@ -12,8 +12,9 @@ use super::Program;
 use super::clock;
 use super::dispatcher::{Dispatcher, NodeRef, Timer};
 use super::gate::Approval;
+use super::sensitive::below;
 use crate::journal::{
-    Answer, AnswerError, Bound, EventKind, Given, PastQuestion, Question, Questions, StepError, Waiting,
+    Answer, AnswerError, Bound, EventKind, Given, PastQuestion, Question, Questions, StepError, VALUE, Waiting,
 };
 use crate::protocol::StepState;
 use crate::types::{Denied, ErrorClass};
@@ -148,13 +149,24 @@ impl People {
     }
 
     /// What is still asked, and the paths of answers that nothing asked for.
-    pub(super) fn left(&mut self) -> (OpenQuestions, Vec<Arc<str>>) {
+    fn left(&mut self) -> (OpenQuestions, Vec<Arc<str>>) {
         let open = self.questions.open().map(|(path, question)| (path.clone(), question.clone())).collect();
         (open, std::mem::take(&mut self.answering.answers).into_iter().map(|given| given.path).collect())
     }
 }
 
 impl Dispatcher<'_> {
+    /// What is still asked, as it may be seen, and the paths of answers that nothing asked for.
+    pub(super) fn left_open(&mut self) -> (OpenQuestions, Vec<Arc<str>>) {
+        let (mut open, unused) = self.people.left();
+        for (path, question) in &mut open {
+            let step = self.people.questions.step(path).and_then(|step| self.people.by_step.get(step));
+            let labels = step.map(|at| self.in_question(*at, &question.arguments)).unwrap_or_default();
+            *question = Arc::new(question.shown(&self.redactor, &labels));
+        }
+        (open, unused)
+    }
+
     /// A step waits until somebody has answered.
     pub(super) fn ask(&mut self, program: &Program, at: NodeRef, question: Arc<Question>) {
         let path = self.path(program, at);
@@ -230,6 +242,9 @@ impl Dispatcher<'_> {
         }
         if let Some(asker) = self.people.answering.asker.clone() {
             self.people.asking += 1;
+            let labels = self.in_question(at, &asking.question.arguments);
+            let question = Arc::new(asking.question.shown(&self.redactor, &labels));
+            let asking = Asking { question, ..asking };
             let sender = self.people.sender.clone();
             tokio::spawn(async move {
                 let given = asker.ask(asking.clone()).await;
@@ -284,7 +299,13 @@ impl Dispatcher<'_> {
     /// An answer that fits.
     pub(super) fn take_answer(&mut self, answer: &Answer) {
         let (by, note) = (answer.by.as_deref(), answer.note.as_deref());
-        self.emit(EventKind::AnswerGiven { path: &answer.path, value: &answer.value, by, note });
+        let step = self.people.questions.step(&answer.path);
+        let at = step.and_then(|step| self.people.by_step.get(step)).copied();
+        let asked = at.and_then(|at| Some((at, self.people.holds.get(&at)?.question.as_ref()?.kind)));
+        let labels = asked.map(|(at, kind)| self.in_answer(at, kind)).unwrap_or_default();
+        self.note_secrets(&answer.value, &labels);
+        let kind = EventKind::AnswerGiven { path: &answer.path, value: &answer.value, by, note };
+        self.emit_labelled(kind, &below(VALUE, &labels));
         self.apply(answer);
     }
 

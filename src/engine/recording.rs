@@ -241,11 +241,16 @@ impl Recording {
 impl Dispatcher<'_> {
     /// Tells of a change: to the journal and to whoever listens, unless an earlier process has.
     pub(super) fn emit(&mut self, kind: EventKind<'_>) -> u64 {
-        self.tell(kind).unwrap_or(self.recording.events)
+        self.tell(kind, &[]).unwrap_or(self.recording.events)
+    }
+
+    /// Tells of a change whose values have places that must not be shown.
+    pub(super) fn emit_labelled(&mut self, kind: EventKind<'_>, sensitive: &[Arc<str>]) -> u64 {
+        self.tell(kind, sensitive).unwrap_or(self.recording.events)
     }
 
     /// As the other; nothing where an earlier process has told of it.
-    pub(super) fn tell(&mut self, kind: EventKind<'_>) -> Option<u64> {
+    pub(super) fn tell(&mut self, kind: EventKind<'_>, sensitive: &[Arc<str>]) -> Option<u64> {
         let recording = &mut self.recording;
         if let EventKind::RunStarted { steps, .. } = kind {
             recording.steps_all = steps as u64;
@@ -261,13 +266,15 @@ impl Dispatcher<'_> {
             return None;
         }
         recording.events += 1;
-        let event = Event { number: recording.events, at: self.context.host.now(), kind };
+        let event = Event { number: recording.events, at: self.context.host.now(), kind, sensitive };
         if let Some(log) = &mut recording.log {
             recording.line.clear();
             event.write_entry(&mut recording.line, &mut |digest, content| log.keep(digest, content));
             log.append(event.number, &recording.line);
         }
-        self.context.observer.observe(&event);
+        // The journal needs everything to go on with; whoever looks on does not.
+        let observer = &mut self.context.observer;
+        event.with_marks(&self.redactor, |shown| observer.observe(shown));
         Some(event.number)
     }
 

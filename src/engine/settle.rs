@@ -8,10 +8,11 @@ use super::Program;
 use super::dispatcher::{Dispatcher, NodeRef};
 use super::event::Subject;
 use super::frame::{Flags, Frame, FrameId, Life, Owner, Role};
+use super::sensitive::{below, in_output};
 use super::undo::may_have_happened;
 use crate::eval::EvalError;
 use crate::graph::{Edge, Vertex};
-use crate::journal::{EventKind, StepError};
+use crate::journal::{EventKind, OUTPUT, StepError};
 use crate::protocol::StepState;
 use crate::sema::{BlockId, Call, NodeKind, StepKind, Target};
 use crate::value::Value;
@@ -155,7 +156,11 @@ impl Dispatcher<'_> {
         let (attempts, duration, recovered) = (record.attempts, record.duration, record.recovered);
         let path = self.path(program, at);
         let state = self.state_of(at);
-        let told = self.tell(EventKind::StepSettled {
+        let labels = self.node(program, at).step().filter(|_| output.is_some()).map(in_output).unwrap_or_default();
+        if let Some(output) = &output {
+            self.note_secrets(output, &labels);
+        }
+        let kind = EventKind::StepSettled {
             path: &path,
             state,
             attempts,
@@ -164,7 +169,8 @@ impl Dispatcher<'_> {
             reason,
             output: output.as_ref(),
             error: failure.as_deref(),
-        });
+        };
+        let told = self.tell(kind, &below(OUTPUT, &labels));
         let reused = told.is_none() && (!self.context.only_looks || self.recording.was_reused(&path));
         self.record(frame, node).reused = reused;
         self.commit(&[Subject::Step(at)]);

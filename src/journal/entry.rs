@@ -72,7 +72,15 @@ pub struct Entry {
     payload_typed: Option<Json>,
     payload_kept: Option<Arc<str>>,
     payload_typed_kept: Option<Arc<str>>,
+    /// The places in its values that must not be shown, such as `arguments.password`.
+    #[serde(default)]
+    pub sensitive: Vec<Arc<str>>,
 }
+
+/// The names of fields in which places are labelled.
+pub const ARGUMENTS: &str = "arguments";
+pub const OUTPUT: &str = "output";
+pub const VALUE: &str = "value";
 
 /// Why a line of a journal cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -149,6 +157,30 @@ impl Entry {
     pub fn answer(&mut self, kept: &mut Kept<'_>) -> Result<Option<Value>, EntryError> {
         let kept_forms = (&self.value_kept, &self.value_typed_kept);
         value((self.value.take(), self.value_typed.take(), kept_forms.0, kept_forms.1), kept)
+    }
+
+    /// The hash under which a value is kept, by the name of its field.
+    pub(super) fn kept(&self, field: &str) -> Option<&Arc<str>> {
+        let (plain, typed) = match field {
+            ARGUMENTS => (&self.arguments_kept, &self.arguments_typed_kept),
+            OUTPUT => (&self.output_kept, &self.output_typed_kept),
+            VALUE => (&self.value_kept, &self.value_typed_kept),
+            _ => return None,
+        };
+        plain.as_ref().or(typed.as_ref())
+    }
+
+    /// A value by the name of its field.
+    ///
+    /// # Errors
+    /// When what was kept cannot be had or read.
+    pub(super) fn field(&mut self, field: &str, kept: &mut Kept<'_>) -> Result<Option<Value>, EntryError> {
+        match field {
+            ARGUMENTS => self.arguments(kept),
+            OUTPUT => self.output(kept),
+            VALUE => self.answer(kept),
+            _ => Ok(None),
+        }
     }
 
     /// The moment that a step waits for, in nanoseconds since 1970.

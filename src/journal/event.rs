@@ -1,5 +1,6 @@
 //! The events of a run: one for every change of state, by the stable names under which they are told and written down.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::failure::StepError;
@@ -14,6 +15,8 @@ pub struct Event<'a> {
     pub number: u64,
     pub at: i128,
     pub kind: EventKind<'a>,
+    /// The places in its values that must not be shown, such as `arguments.password`.
+    pub sensitive: &'a [Arc<str>],
 }
 
 #[derive(Clone, Copy, Debug)]

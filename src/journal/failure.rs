@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
 use crate::protocol::Sent;
+use crate::secrets::Redactor;
 use crate::types::ErrorClass;
 use crate::value::{Key, Value, duration_text, parse_duration};
 
@@ -70,6 +71,17 @@ impl StepError {
             cause = Value::Map(Arc::new(map));
         }
         cause
+    }
+
+    /// The same with marks for what is secret.
+    #[must_use]
+    pub fn shown(&self, redactor: &Redactor) -> Self {
+        let mut shown: Option<Arc<Self>> = None;
+        for error in self.chain().into_iter().rev() {
+            let message = redactor.text(&error.message).as_ref().into();
+            shown = Some(Arc::new(Self { message, cause: shown, ..error.clone() }));
+        }
+        shown.map_or_else(|| self.clone(), Arc::unwrap_or_clone)
     }
 
     /// The error and what is behind it, outermost first.

@@ -40,6 +40,9 @@ impl Event<'_> {
         line.text.extend_from_slice(b"\"");
         line.word("event", self.name());
         line.kind(&self.kind);
+        if !self.sensitive.is_empty() {
+            line.field("sensitive", self.sensitive);
+        }
         line.text.push(b'}');
     }
 }
@@ -426,7 +429,8 @@ mod tests {
         ];
         let mut text = Vec::new();
         for (number, kind) in (1..).zip(kinds.iter().copied()) {
-            Event { number, at: 1_700_000_000_123_456_789, kind }.write_line(&mut text).unwrap();
+            let sensitive: &[std::sync::Arc<str>] = if number == 1 { &["arguments.at".into()] } else { &[] };
+            Event { number, at: 1_700_000_000_123_456_789, kind, sensitive }.write_line(&mut text).unwrap();
         }
         let text = String::from_utf8(text).unwrap();
         assert_eq!(text.lines().count(), kinds.len());

@@ -9,9 +9,10 @@ mod memory;
 mod past;
 mod question;
 mod said;
+mod shown;
 pub mod store;
 
-pub use entry::{Entry, EntryError, Kept};
+pub use entry::{ARGUMENTS, Entry, EntryError, Kept, OUTPUT, VALUE};
 pub use event::{Bound, Dispatch, Event, EventKind, EventName, Used, Waiting};
 pub use failure::StepError;
 pub use line::Keep;
@@ -21,3 +22,4 @@ pub use memory::MemoryLog;
 pub use past::{News, NewsKind, Past, PastCall, PastPhase, PastQuestion, PastStep};
 pub use question::{Answer, AnswerError, FormField, Given, Question, Questions};
 pub use said::{Cancel, Move, Said, Signal};
+pub use shown::{Shown, labelled};

@@ -65,7 +65,8 @@ pub(super) fn read(source: &SourceFile, host: &dyn Host, found: &mut Vec<Diagnos
     if node.content == Content::Null {
         return Ok(Read { settings: Settings::default(), apps: None });
     }
-    variables::fill_in(&mut node, host, found);
+    // Nothing here is sent anywhere.
+    let _ = variables::fill_in(&mut node, host, found);
     let section = section("planrun.yaml", &node, &KEYS, found)?;
     for entry in node.entries().unwrap_or_default().iter().filter(|entry| LATER.contains(&entry.name.as_str())) {
         let message = format!("`{}` in planrun.yaml is not supported yet", entry.name);

@@ -8,9 +8,16 @@ use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::{Field, Literal, MapType, ObjectType, Rest, Type};
 
+/// The type of text that must not be shown.
+const SECRET: &str = "secret";
+/// So many places of one type are told apart; of one with more, all of it is secret.
+const MOST_SECRETS: usize = 64;
+
 /// The words for built-in types, in the order in which they are suggested.
 const BUILT_IN: &[(&str, Type)] = &[
     ("string", Type::String),
+    // Text that is not shown; see `NamedTypes::secrets`.
+    (SECRET, Type::String),
     ("int", Type::Int),
     ("double", Type::Double),
     ("bool", Type::Bool),
@@ -35,6 +42,8 @@ pub(super) struct NamedTypes {
 struct NamedType {
     span: Span,
     ty: Type,
+    /// The places in it that are secret.
+    secrets: Vec<Arc<str>>,
 }
 
 impl NamedTypes {
@@ -80,6 +89,31 @@ impl NamedTypes {
         resolver.resolve(annotation)
     }
 
+    /// The places in a value of this type that must not be shown: dotted paths of fields, the empty one for all of it.
+    pub(super) fn secrets(&self, annotation: &ast::TypeExpr) -> Vec<Arc<str>> {
+        let within = |inner: &ast::TypeExpr| self.secrets(inner);
+        // Keys of maps and what a `Result` holds have no name that could be in a path.
+        let all = |paths: Vec<Arc<str>>| if paths.is_empty() { paths } else { vec![Arc::from("")] };
+        let paths: Vec<Arc<str>> = match &annotation.kind {
+            ast::TypeExprKind::Name(name) if **name == *SECRET => vec!["".into()],
+            ast::TypeExprKind::Name(name) => {
+                self.types.get(name).map(|named| named.secrets.clone()).unwrap_or_default()
+            }
+            ast::TypeExprKind::Union(members) => members.iter().flat_map(within).collect(),
+            ast::TypeExprKind::Suffixed { base, .. } => within(base),
+            ast::TypeExprKind::Map { value, .. } | ast::TypeExprKind::Result(value) => all(within(value)),
+            ast::TypeExprKind::Object(fields) => {
+                let of_field = |field: &ast::FieldType| {
+                    let name = field.name.text.clone();
+                    within(&field.ty).into_iter().map(move |path| below(&name, &path)).collect::<Vec<_>>()
+                };
+                fields.iter().flat_map(of_field).collect()
+            }
+            ast::TypeExprKind::Literal(_) | ast::TypeExprKind::Error => Vec::new(),
+        };
+        if paths.len() > MOST_SECRETS { vec!["".into()] } else { paths }
+    }
+
     /// Where the type with this name is written.
     pub(super) fn place(&self, name: &str) -> Option<Span> {
         self.types.get(name).map(|named| named.span)
@@ -89,6 +123,11 @@ impl NamedTypes {
     pub(super) fn unused(&self) -> impl Iterator<Item = (&str, Span)> {
         self.types.iter().filter(|(name, _)| !self.used.contains(*name)).map(|(name, named)| (&**name, named.span))
     }
+}
+
+/// A path below a field; an empty one is the field itself.
+pub(super) fn below(field: &Arc<str>, path: &Arc<str>) -> Arc<str> {
+    if path.is_empty() { field.clone() } else { format!("{field}.{path}").into() }
 }
 
 struct Resolver<'a> {
@@ -130,7 +169,8 @@ impl Resolver<'_> {
         if !self.open.is_empty() {
             self.named.used.insert(name.clone());
         }
-        let entry = NamedType { span: definition.name.span, ty: ty.clone() };
+        let secrets = self.named.secrets(&definition.definition);
+        let entry = NamedType { span: definition.name.span, ty: ty.clone(), secrets };
         Arc::make_mut(&mut self.named.types).entry(name.clone()).or_insert(entry);
         Some(ty)
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::annotation::{NamedTypes, is_optional};
+use super::annotation::{NamedTypes, below, is_optional};
 use super::checker::Shared;
 use super::finding::{duplicate_name, quoted, unknown};
 use super::plan::Plan;
@@ -266,6 +266,9 @@ fn declared(
     signature.description = doc.or(signature.description);
     signature.parameters = parameters;
     signature.returns = types.resolve(&tool.returns, diagnostics).opened();
+    let mut sensitive = sensitive(tool, types);
+    sensitive.retain(|path| !signature.sensitive.contains(path));
+    signature.sensitive.extend(sensitive);
     signature.output_schema = None;
     signature.gives_back = None;
     signature.effect_declared |= effect.is_some();
@@ -279,6 +282,15 @@ fn declared(
     }
     signature.key_argument = tool.key.as_ref().map(|key| key.text.clone()).or(signature.key_argument);
     signature
+}
+
+/// The places that a `tool` item calls secret, in its arguments and in its result.
+fn sensitive(tool: &ast::Tool, types: &NamedTypes) -> Vec<Arc<str>> {
+    let places = |name: &Arc<str>, ty: &ast::TypeExpr| {
+        types.secrets(ty).into_iter().map(|path| below(name, &path)).collect::<Vec<_>>()
+    };
+    let arguments = tool.parameters.iter().flat_map(|parameter| places(&parameter.name.text, &parameter.ty));
+    arguments.chain(places(&"result".into(), &tool.returns)).collect()
 }
 
 /// The namespaces of a file and where they were written.

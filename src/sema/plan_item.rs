@@ -152,7 +152,8 @@ impl PlanChecker<'_> {
             let seen = if optional && default.is_none() { Type::union([ty.clone(), Type::Null]) } else { ty.clone() };
             self.introduce(&parameter.name, NameKind::Parameter, seen);
             let required = !optional && default.is_none();
-            checked.push(PlanParameter { name: parameter.name.text.clone(), ty, required, default });
+            let sensitive = self.types.secrets(&parameter.ty);
+            checked.push(PlanParameter { name: parameter.name.text.clone(), ty, required, default, sensitive });
         }
         checked
     }

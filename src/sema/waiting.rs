@@ -103,7 +103,8 @@ impl PlanChecker<'_> {
             let what = format_args!("the choices of `{}`", field.name.text);
             self.value_of(options, &ty.clone().list(), Expectation::of(&what))
         });
-        InputField { name: field.name.text.clone(), ty, default, options }
+        let sensitive = self.types.secrets(&field.ty);
+        InputField { name: field.name.text.clone(), ty, default, options, sensitive }
     }
 
     /// `wait 5m`, `wait until t`, `wait for COND [-> T]`

@@ -5,12 +5,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::app::{App, AppTransport};
+use super::credential::{Credentials, in_variable};
 use super::files::{FileWorld, file_tools};
 use super::http::{Fetch, HttpClient, fetch_signature};
 use super::process::{ProcessTool, process_signature};
 use super::system::system_tools;
 use super::{Permissions, Transport};
 use crate::host::Host;
+use crate::secrets::Redactor;
 use crate::types::Signature;
 
 /// One tool: what a plan is checked against, and the way to call it.
@@ -29,6 +31,8 @@ pub struct Catalog {
     host: Arc<dyn Host>,
     root: PathBuf,
     client: HttpClient,
+    /// What its tools send, and what must not come back from any of them.
+    credentials: Credentials,
     namespaces: BTreeMap<Arc<str>, Namespace>,
 }
 
@@ -40,7 +44,8 @@ impl Catalog {
     #[must_use]
     pub fn new(host: Arc<dyn Host>, root: PathBuf, permissions: &Arc<Permissions>) -> Self {
         let client = HttpClient::default();
-        let mut catalog = Self { host, root, client, namespaces: BTreeMap::new() };
+        let credentials = Credentials::default();
+        let mut catalog = Self { host, root, client, credentials, namespaces: BTreeMap::new() };
         catalog.add_built_in(permissions);
         catalog
     }
@@ -54,8 +59,13 @@ impl Catalog {
         catalog
     }
 
-    /// Adds a tool, in place of the one that had its name.
+    /// Adds a tool, in place of the one that had its name. Credentials that tools of the catalog send do not come back
+    /// from it.
     pub fn add(&mut self, signature: Signature, transport: Arc<dyn Transport>) {
+        self.put(signature, self.credentials.guard(transport));
+    }
+
+    fn put(&mut self, signature: Signature, transport: Arc<dyn Transport>) {
         let (namespace, name) = (signature.namespace.clone(), signature.name.clone());
         let tool = Tool { signature: Arc::new(signature), transport };
         self.namespaces.entry(namespace).or_default().insert(name, tool);
@@ -63,10 +73,12 @@ impl Catalog {
 
     /// Adds the tools of an app. `endpoint` stands in for the endpoints that its file names, for mocks.
     pub fn add_app(&mut self, app: &App, endpoint: Option<&str>) {
+        self.credentials.join(&app.credentials);
         let namespace = self.namespaces.entry(app.name.clone()).or_default();
         for tool in &app.tools {
-            let transport = AppTransport::new(self.client.clone(), self.host.clone(), tool, endpoint);
-            let tool = Tool { signature: tool.signature.clone(), transport: Arc::new(transport) };
+            let transport = AppTransport::new(self.client.clone(), self.host.clone(), (app, tool), endpoint);
+            let transport = self.credentials.guard(Arc::new(transport));
+            let tool = Tool { signature: tool.signature.clone(), transport };
             namespace.insert(tool.signature.name.clone(), tool);
         }
     }
@@ -96,7 +108,19 @@ impl Catalog {
     fn add_built_in(&mut self, permissions: &Arc<Permissions>) {
         let (host, root) = (self.host.clone(), self.root.clone());
         let files = FileWorld { host: host.clone(), permissions: permissions.clone(), root: root.clone() };
-        for (signature, transport) in system_tools(&host).into_iter().chain(file_tools(&Arc::new(files))) {
+        let mut given = Redactor::default();
+        for name in permissions.env_names() {
+            let value = self.host.variable(name).unwrap_or_default();
+            for secret in in_variable(name, &value) {
+                given.add(&secret);
+            }
+        }
+        self.credentials.join(&given);
+        // Nothing from outside comes out of these.
+        for (signature, transport) in system_tools(&host) {
+            self.put(signature, transport);
+        }
+        for (signature, transport) in file_tools(&Arc::new(files)) {
             self.add(signature, transport);
         }
         let fetch = Fetch { client: self.client.clone(), permissions: permissions.clone(), host: host.clone() };

@@ -2,6 +2,7 @@
 
 pub mod app;
 mod catalog;
+mod credential;
 mod effect;
 mod files;
 pub mod http;
@@ -11,6 +12,7 @@ mod system;
 mod transport;
 
 pub use catalog::{BUILT_IN, Catalog, Namespace, Tool};
+pub use credential::{sensitive_arguments, sensitive_result};
 pub use effect::{Given, effect_of};
 pub use files::reached_file;
 pub use permissions::{Grant, OWN_FOLDER, PermissionError, Permissions};

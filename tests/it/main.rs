@@ -35,6 +35,7 @@ mod remedies;
 mod render;
 mod run;
 mod schema;
+mod secrets;
 mod semantics;
 mod sessions;
 mod shop;

@@ -46,7 +46,9 @@ fn tool(app: &str, name: &str, required: &[&str], mock: Option<Json>, returns: O
 }
 
 fn app(name: &str, tools: Vec<AppTool>) -> App {
-    App { name: name.into(), display_name: None, system_context: None, file: format!("apps/{name}.yaml").into(), tools }
+    let file = format!("apps/{name}.yaml").into();
+    let (headers, credentials) = Default::default();
+    App { name: name.into(), display_name: None, system_context: None, file, tools, headers, credentials }
 }
 
 async fn start(tools: Vec<AppTool>) -> MockServer {

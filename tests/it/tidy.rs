@@ -13,7 +13,7 @@ use crate::support::root;
 /// A module imports only from lower rows, never from its own. The table of `docs/architecture.md`.
 const ROWS: &[&[&str]] = &[
     &["source", "value"],
-    &["diag", "types", "host", "protocol"],
+    &["diag", "types", "host", "protocol", "secrets"],
     &["syntax", "builtins", "tools", "journal"],
     &["format", "project", "sema"],
     &["graph", "eval", "import"],

@@ -12,6 +12,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::any;
 use planrun::host::{MemoryHost, RealHost};
 use planrun::protocol::Sent;
+use planrun::secrets::Redactor;
 use planrun::tools::app::{App, AppTool, KeyPolicy, KeyScope, Reason};
 use planrun::tools::{Answer, CallError, Catalog, Grant, Outcome, Permissions, Reply, Request, Tool};
 use planrun::types::{Effect, ErrorClass, Parameter, Signature, Type, check_value};
@@ -277,7 +278,15 @@ fn app(address: &str) -> App {
         key: Some(KeyPolicy { ttl: Duration::from_mins(1), per: KeyScope::Execution }),
         mock: None,
     };
-    App { name: "hr".into(), display_name: None, system_context: None, file: "apps/hr.yaml".into(), tools: vec![tool] }
+    App {
+        name: "hr".into(),
+        display_name: None,
+        system_context: None,
+        file: "apps/hr.yaml".into(),
+        tools: vec![tool],
+        headers: HeaderMap::new(),
+        credentials: Redactor::default(),
+    }
 }
 
 /// Calls `hr.create` and has it answered with this status and body. An app needs no `allow`.

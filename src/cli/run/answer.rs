@@ -87,8 +87,8 @@ fn interrupted(run: &str, why: &Interruption, terminal: Terminal) -> Exit {
 /// What is printed of a run, as text that ends with a newline.
 fn shown(outcome: &Outcome, output: RunOutput) -> String {
     let value = match output {
-        RunOutput::Reply => match &outcome.reply {
-            Some(Value::String(text)) => return format!("{}\n", crate::diag::render::visible_text(text)),
+        RunOutput::Reply => match outcome.shown_reply() {
+            Some(Value::String(text)) => return format!("{}\n", crate::diag::render::visible_text(&text)),
             Some(reply) => reply.to_json(),
             None => return String::new(),
         },

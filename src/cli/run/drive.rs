@@ -9,6 +9,7 @@ use super::answer;
 use super::listener::Listener;
 use super::pinned::Pinned;
 use crate::cli::arguments::{RunFormat, RunOutput};
+use crate::cli::runs::shown;
 use crate::cli::workspace::Workspace;
 use crate::cli::{Exit, Failure, Terminal};
 use crate::engine::{self, Answering, Context, Copies, Defaults, Observer, Outcome, Program, Silence};
@@ -71,8 +72,9 @@ pub fn resume(journal: &Journal, location: &Location, row: &RunRow, onward: Onwa
     if row.ended {
         let look = onward.look;
         if look.format == RunFormat::Ndjson {
+            let shown = shown(journal, &row.run)?;
             for event in journal.events(&row.run, 1)? {
-                look.terminal.print(&format!("{}\n", event?.line))?;
+                look.terminal.print(&format!("{}\n", shown.line(&event?.line)))?;
             }
         }
         return answer::print(&seen(journal, location, row)?, (look.format, look.output), look.terminal);

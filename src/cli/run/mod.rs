@@ -23,7 +23,7 @@ use crate::syntax::{json::definitions, parse};
 
 use base::Base;
 pub use drive::{Job, Look, Onward, fold, go_further, resume, seen};
-pub(super) use pinned::Pinned;
+pub(in crate::cli) use pinned::Pinned;
 
 /// Checks and runs a plan, or goes on with a run.
 ///
@@ -117,7 +117,7 @@ fn written_down(job: &Job, checked: &CheckedPlan) -> Result<Begun, Failure> {
     let _ = make_own_folder(&*workspace.host, &workspace.location.folder);
     let (folder, has_file) = (&workspace.location.folder, workspace.location.file.is_some());
     let pinned = Pinned::new(
-        (checked.source.name(), checked.source.text(), &checked.plan.name),
+        (checked.source.name(), checked.source.text(), &checked.plan),
         (folder, has_file, &workspace.pins()),
         &job.inputs,
         (job.mock, job.max_steps),

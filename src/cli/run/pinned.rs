@@ -9,8 +9,10 @@ use serde_json::Value as Json;
 
 use crate::cli::Failure;
 use crate::host::Pins;
-use crate::journal::Past;
 use crate::journal::store::{Digest, Journal, RunRow};
+use crate::journal::{Past, Shown, labelled};
+use crate::secrets::{at_path, hidden};
+use crate::sema::{Plan, PlanParameter};
 use crate::source::SourceFile;
 use crate::syntax::json::{self, definitions, meaning_of};
 use crate::syntax::parse;
@@ -32,6 +34,9 @@ pub(in crate::cli) struct Pinned {
     /// App tools are answered by their `mock:` sections.
     pub mock: bool,
     pub max_steps: Option<u64>,
+    /// The places in inputs that must not be shown; their first field is the name of the input.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    sensitive: Vec<Arc<str>>,
 }
 
 /// The version of this document.
@@ -39,22 +44,27 @@ const VERSION: u32 = 1;
 
 impl Pinned {
     pub fn new(
-        (file, text, plan): (&str, &str, &str),
+        (file, text, plan): (&str, &str, &Plan),
         (folder, has_project_file, pins): (&Path, bool, &Pins),
         inputs: &BTreeMap<Arc<str>, Value>,
         (mock, max_steps): (bool, Option<u64>),
     ) -> Self {
         let inputs = inputs.iter().map(|(name, value)| (name.to_string(), value.to_typed_json())).collect();
         let pins = moved(pins, &|path| path.strip_prefix(folder).unwrap_or(path).to_owned());
-        let (file, text, plan) = (file.to_owned(), text.to_owned(), plan.to_owned());
-        Self { version: VERSION, file, text, plan, has_project_file, pins, inputs, mock, max_steps }
+        let labels = |parameter: &PlanParameter| {
+            let name = parameter.name.clone();
+            parameter.sensitive.iter().map(move |path| labelled(&name, path)).collect::<Vec<_>>()
+        };
+        let sensitive = plan.parameters.iter().flat_map(labels).collect();
+        let (file, text, plan) = (file.to_owned(), text.to_owned(), plan.name.to_string());
+        Self { version: VERSION, file, text, plan, has_project_file, pins, inputs, mock, max_steps, sensitive }
     }
 
     /// Reads the document.
     ///
     /// # Errors
     /// When another version wrote it.
-    pub(super) fn read(bytes: &[u8]) -> Result<Self, Failure> {
+    pub(in crate::cli) fn read(bytes: &[u8]) -> Result<Self, Failure> {
         let unusable = |why: String| Failure::Environment(format!("what the run is bound to cannot be read: {why}"));
         let pinned: Self = serde_json::from_slice(bytes).map_err(|error| unusable(error.to_string()))?;
         if pinned.version == VERSION {
@@ -118,6 +128,32 @@ impl Pinned {
     /// What was read, at its place below this folder.
     pub(super) fn pins(&self, folder: &Path) -> Pins {
         moved(&self.pins, &|path| if path.is_absolute() { path.to_owned() } else { folder.join(path) })
+    }
+
+    /// Hides the inputs that must not be shown.
+    ///
+    /// # Errors
+    /// When one of them is no typed value.
+    pub(in crate::cli) fn hide(&self, shown: &mut Shown) -> Result<(), Failure> {
+        let inputs = self.inputs()?;
+        let inputs = Value::object(inputs);
+        for path in &self.sensitive {
+            at_path(&inputs, path, &mut |secret| shown.hide(secret));
+        }
+        Ok(())
+    }
+
+    /// The document with marks for the inputs that must not be shown.
+    pub(in crate::cli) fn shown(mut self) -> Vec<u8> {
+        for path in &self.sensitive {
+            let (name, rest) = path.split_once('.').unwrap_or((path, ""));
+            if let Some(input) = self.inputs.get_mut(name)
+                && let Ok(value) = Value::from_typed_json(input)
+            {
+                *input = hidden(&value, &[rest.into()]).to_typed_json();
+            }
+        }
+        self.to_bytes()
     }
 
     /// The inputs by name.

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
+use super::shown::{learn, shown};
 use crate::cli::{Exit, Failure, Terminal};
 use crate::diag::render::visible_line;
-use crate::journal::Entry;
 use crate::journal::store::Journal;
+use crate::journal::{Entry, Shown};
 
 /// Print the events of a run.
 #[derive(Debug, Args)]
@@ -36,7 +37,7 @@ pub struct Arguments {
 enum EventFormat {
     /// For people.
     Human,
-    /// As they were written: one JSON object a line.
+    /// As they were written, with marks for what is secret: one JSON object a line.
     Ndjson,
 }
 
@@ -46,20 +47,25 @@ const LOOK: Duration = Duration::from_millis(100);
 pub fn run(journal: &Journal, arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
     let run = journal.run(&arguments.run)?.run;
     let mut next = arguments.from.max(1);
+    let mut shown = shown(journal, &run)?;
     loop {
         // The row first: events that come after it are looked at in the next turn.
         let row = journal.run(&run)?;
         for event in journal.events(&run, next)? {
             let event = event?;
             next = event.number + 1;
-            let entry = Entry::read(event.line.as_bytes());
+            if Shown::labels(&event.line) {
+                learn(journal, &event.line, event.number, &mut shown)?;
+            }
+            let line = shown.line(&event.line);
+            let entry = Entry::read(line.as_bytes());
             let entry = entry.map_err(|error| Failure::Environment(format!("event {}: {error}", event.number)))?;
             if !arguments.wants(&entry) {
                 continue;
             }
             match arguments.format {
-                EventFormat::Ndjson => terminal.print(&format!("{}\n", event.line))?,
-                EventFormat::Human => terminal.print(&line(&entry))?,
+                EventFormat::Ndjson => terminal.print(&format!("{line}\n"))?,
+                EventFormat::Human => terminal.print(&told(&entry))?,
             }
         }
         if !arguments.follow || row.ended {
@@ -79,7 +85,7 @@ impl Arguments {
     }
 }
 
-fn line(entry: &Entry) -> String {
+fn told(entry: &Entry) -> String {
     let mut parts = vec![format!("{:>5}  {}  {:<15}", entry.number, entry.at, entry.event.name())];
     let shown = |text: &str| visible_line(text).into_owned();
     parts.extend(entry.path.as_deref().map(shown));

@@ -6,7 +6,10 @@ use std::path::Path;
 
 use clap::Args;
 
+use super::shown::shown;
+use crate::cli::run::Pinned;
 use crate::cli::{Exit, Failure, Terminal};
+use crate::journal::Shown;
 use crate::journal::store::{Journal, verify_export};
 
 /// Write everything that is known of a run, one JSON object a line, each event with the chain over those before it.
@@ -18,12 +21,26 @@ pub struct Arguments {
     /// Prove that an exported file is whole and unaltered.
     #[arg(long)]
     pub verify: bool,
+    /// Write also what plans and tools call sensitive, so that the export is the run byte for byte.
+    #[arg(long, conflicts_with = "verify")]
+    with_secrets: bool,
 }
 
 pub fn run(journal: &Journal, arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
     let row = journal.run(&arguments.what)?;
-    let exported = journal.export(&row.run, &mut io::stdout().lock())?;
-    terminal.say(&format!("{} events of the run {}", exported.events, exported.run));
+    let shown = if arguments.with_secrets { Shown::default() } else { shown(journal, &row.run)? };
+    let mut out = io::stdout().lock();
+    if shown.is_empty() {
+        let exported = journal.export(&row.run, &mut out)?;
+        terminal.say(&format!("{} events of the run {}", exported.events, exported.run));
+        return Ok(Exit::Fine);
+    }
+    let pinned = Pinned::read(&journal.pinned(&row.run)?)?.shown();
+    let exported = journal.export_shown(&row.run, (&shown, pinned), &mut out)?;
+    terminal.say(&format!(
+        "{} events of the run {}, with marks for what is secret; `--with-secrets` writes everything",
+        exported.events, exported.run
+    ));
     Ok(Exit::Fine)
 }
 

@@ -7,7 +7,10 @@ mod patch;
 mod prune;
 mod say;
 mod show;
+mod shown;
 mod when;
+
+pub(in crate::cli) use shown::shown;
 
 use std::path::Path;
 

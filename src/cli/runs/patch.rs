@@ -66,7 +66,7 @@ pub fn run(journal: &Journal, location: &Location, arguments: &Arguments, termin
     refuse_inputs(&now.plan, &old)?;
     let (folder, has_file) = (&workspace.location.folder, workspace.location.file.is_some());
     let after = Pinned::new(
-        (checked.source.name(), checked.source.text(), &checked.plan.name),
+        (checked.source.name(), checked.source.text(), &checked.plan),
         (folder, has_file, &workspace.pins()),
         &old.inputs,
         (before.mock, before.max_steps),
@@ -175,7 +175,7 @@ fn write_down(journal: &Journal, row: &RunRow, (before, after): (&Pinned, &Pinne
     let kind = EventKind::RunPatched { before: &was, after: &digest.to_string() };
     let at = crate::cli::workspace::real_host().now();
     let mut line = Vec::new();
-    Event { number: driver.last() + 1, at, kind }.write_entry(&mut line, &mut |_, _| {});
+    Event { number: driver.last() + 1, at, kind, sensitive: &[] }.write_entry(&mut line, &mut |_, _| {});
     driver.append(driver.last() + 1, &line);
     Ok(driver.close()?)
 }

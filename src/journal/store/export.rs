@@ -12,6 +12,7 @@ use super::events::Events;
 use super::failure::JournalError;
 use super::rows::RunRow;
 use super::{Inner, Journal};
+use crate::journal::Shown;
 
 /// What the header says that the text is, and in which version.
 pub(super) const FORMAT: &str = "planrun journal";
@@ -28,6 +29,9 @@ pub(super) struct Header {
     pub digest: String,
     pub pinned: String,
     pub created_at: String,
+    /// Whether marks stand for what is secret: the chain is that of the lines as they are here.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub redacted: bool,
 }
 
 /// A line of a large value; the pinned document is the first. What is no UTF-8 is written in base64.
@@ -105,7 +109,59 @@ impl Journal {
             out.json(&value_line(digest, self.blob(digest)?))?;
             values += 1;
         }
-        let (events, head) = write_events(events, &row, &mut out)?;
+        let (events, head) = write_events(events, &row, |line| line, &mut out)?;
+        out.end(row, (events, values), head)
+    }
+
+    /// The same with marks for what is secret. Values have the hashes of what is left of them, and the chain is that of
+    /// the lines as they are written here, so that the text still proves itself. `pinned` is the pinned document as it
+    /// may be seen.
+    ///
+    /// # Errors
+    /// As for `export`.
+    pub fn export_shown(
+        &self,
+        run: &str,
+        (shown, pinned): (&Shown, Vec<u8>),
+        writer: &mut impl Write,
+    ) -> Result<Exported, JournalError> {
+        let events = self.events(run, 1)?;
+        let (id, row) = self.inner.row(run)?;
+        let mut lines = Vec::new();
+        let mut renamed = Vec::new();
+        let mut pinned = Some(shown.content("", pinned));
+        for digest in self.inner.values(id, row.pinned)? {
+            let name = digest.to_string();
+            let content = match pinned.take() {
+                Some(pinned) => pinned,
+                None => shown.content(&name, self.blob(digest)?),
+            };
+            let new = Digest::of(&content);
+            if new != digest {
+                renamed.push((format!("\"{name}\""), format!("\"{new}\"")));
+            }
+            lines.push((new, value_line(new, content)));
+        }
+        let row = RunRow { pinned: lines.first().map_or(row.pinned, |(pinned, _)| *pinned), ..row };
+        let mut out = Hashed { writer, hasher: blake3::Hasher::new() };
+        out.json(&Header { redacted: true, ..header(&row) })?;
+        for (_, line) in &lines {
+            out.json(line)?;
+        }
+        let seen = |line: String| {
+            let line = shown.line(&line).into_owned();
+            renamed.iter().fold(line, |line, (old, new)| line.replace(old, new))
+        };
+        let (events, head) = write_events(events, &row, seen, &mut out)?;
+        let values = u64::try_from(lines.len()).unwrap_or(u64::MAX);
+        out.end(row, (events, values), head)
+    }
+}
+
+impl<W: Write> Hashed<'_, W> {
+    /// Writes the footer.
+    fn end(mut self, row: RunRow, (events, values): (u64, u64), head: Digest) -> Result<Exported, JournalError> {
+        let out = &mut self;
         let lines = Digest::from(out.hasher.finalize()).to_string();
         out.json(&Footer { events, values, head: head.to_string(), lines })?;
         out.writer.flush().map_err(|error| refused(&error))?;
@@ -113,14 +169,20 @@ impl Journal {
     }
 }
 
-fn write_events(events: Events, row: &RunRow, out: &mut Hashed<'_, impl Write>) -> Result<(u64, Digest), JournalError> {
+fn write_events(
+    events: Events,
+    row: &RunRow,
+    seen: impl Fn(String) -> String,
+    out: &mut Hashed<'_, impl Write>,
+) -> Result<(u64, Digest), JournalError> {
     let (mut count, mut head) = (0, row.origin());
     let [before, number, chain, behind] = EVENT;
     for event in events {
         let event = event?;
-        head = link(&head, &event.line);
+        let line = seen(event.line);
+        head = link(&head, &line);
         count = event.number;
-        let line = format!("{before}{}{number}{}{chain}{head}{behind}", event.number, event.line);
+        let line = format!("{before}{}{number}{line}{chain}{head}{behind}", event.number);
         out.line(line.as_bytes())?;
     }
     Ok((count, head))
@@ -136,6 +198,7 @@ fn header(row: &RunRow) -> Header {
         digest: row.digest.to_string(),
         pinned: row.pinned.to_string(),
         created_at: created_at.to_string(),
+        redacted: false,
     }
 }
 

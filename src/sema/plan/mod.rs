@@ -57,6 +57,8 @@ pub struct PlanParameter {
     pub ty: Type,
     pub required: bool,
     pub default: Option<Code>,
+    /// The places in it that must not be shown; the empty path is all of it.
+    pub sensitive: Vec<Arc<str>>,
 }
 
 /// The number of a block within its plan.

@@ -171,6 +171,8 @@ pub struct InputField {
     /// Nobody is asked for a field whose default is not null.
     pub default: Option<Code>,
     pub options: Option<Code>,
+    /// The places in it that must not be shown; the empty path is all of it.
+    pub sensitive: Vec<Arc<str>>,
 }
 
 /// A step that only waits.

@@ -6,15 +6,16 @@ use std::sync::Arc;
 
 use super::section::Section;
 use super::tool::{self, Shared};
+use super::variables::{self, Filled};
 use super::yaml::{self, Content};
-use super::{App, AppTool, variables};
+use super::{App, AppTool, access};
 use crate::diag::codes::contracts::{AMBIGUOUS_TOOL, APP_INVALID};
 use crate::diag::{Diagnostic, Severity, closest};
 use crate::host::Host;
 use crate::source::{MAX_FILE_BYTES, SourceFile, Span};
 use crate::tools::BUILT_IN;
 
-const KEYS: [&str; 5] = ["name", "display_name", "system_context", "stateless", "tools"];
+const KEYS: [&str; 6] = ["name", "display_name", "system_context", "stateless", "headers", "tools"];
 /// What app files are called.
 const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
 
@@ -106,7 +107,7 @@ pub fn read_app(source: &SourceFile, host: &dyn Host) -> (Option<App>, Vec<Diagn
         found.push(left_out(Span::at(0), "this app file is empty".into()));
         return (None, found);
     }
-    variables::fill_in(&mut node, host, &mut found);
+    let filled = variables::fill_in(&mut node, host, &mut found);
     let Some(entries) = node.entries() else {
         found.push(left_out(node.span, format!("an app file is a mapping, and this is {}", node.kind())));
         return (None, found);
@@ -133,11 +134,11 @@ pub fn read_app(source: &SourceFile, host: &dyn Host) -> (Option<App>, Vec<Diagn
         found.push(Diagnostic::new(&APP_INVALID, span, message).help("give the app another name"));
         return (None, found);
     }
-    let app = read_named(&section, name.into(), &mut found);
+    let app = read_named(&section, name.into(), &filled, &mut found);
     (Some(app), found)
 }
 
-fn read_named(section: &Section, name: Arc<str>, found: &mut Vec<Diagnostic>) -> App {
+fn read_named(section: &Section, name: Arc<str>, filled: &[Filled], found: &mut Vec<Diagnostic>) -> App {
     section.expect_keys(&KEYS, &APP_INVALID, Severity::Warning, found);
     let shared = Shared { namespace: &name, stateless: section.flag("stateless", found) };
     let mut tools: Vec<AppTool> = Vec::new();
@@ -156,12 +157,16 @@ fn read_named(section: &Section, name: Arc<str>, found: &mut Vec<Diagnostic>) ->
         no_inverse(section, tool, &tools, found);
     }
     let (display_name, system_context) = (section.text("display_name", found), section.text("system_context", found));
+    let headers = access::headers(section, found);
+    let credentials = access::credentials(section, filled, found);
     App {
         name,
         display_name: display_name.map(Into::into),
         system_context: system_context.map(Into::into),
         file: PathBuf::new(),
         tools,
+        headers,
+        credentials,
     }
 }
 
@@ -348,10 +353,10 @@ tools:
         let (app, found) = read(text);
         assert_eq!(app.unwrap().tools.len(), 1);
         insta::assert_snapshot!(found.join("\n"), @r###"
-        "tols" warning: the app has no key `tols` (the keys are name, display_name, system_context, stateless, tools)
+        "tols" warning: the app has no key `tols` (the keys are name, display_name, system_context, stateless, headers, tools)
         "nam" error: a tool of a lacks the key `name` (`nam` means nothing here; was `name` meant?)
         "efect" warning: the tool a.t has no key `efect` (the keys are name, description, endpoint, parameters, returns, effect, errors, key, resource, sensitive, target, command, open_world, inverse, deprecated, usage, mock)
-        "127.0.0.1:80/tool" error: the endpoint `127.0.0.1:80/tool` is no web address: relative URL without a base (write the whole address, such as `http://127.0.0.1:8009/tool`)
+        "127.0.0.1:80/tool" error: the endpoint is no web address: relative URL without a base (write the whole address, such as `http://127.0.0.1:8009/tool`)
         "type" error: `parameters` is no valid JSON Schema: the schema at /type is wrong: "objekt" is no type; the types are array, boolean, integer, null, number, object and string ()
         "yes" error: `returns` must be a JSON Schema, and is text ()
         "transient.unavailible" error: `class` of an entry of `errors` cannot be `transient.unavailible` (did you mean `transient.unavailable`?)
@@ -360,7 +365,7 @@ tools:
         "long" error: `ttl` of `key` must be a length of time, such as 24h ()
         "try" error: `per` of `key` cannot be `try` (write one of execution, attempt)
         "reed" error: `effect` of the tool a.t cannot be `reed` (did you mean `read`?)
-        "ftp://x/y" error: the endpoint `ftp://x/y` is no web address: it begins with `ftp:` (write the whole address, such as `http://127.0.0.1:8009/tool`)
+        "ftp://x/y" error: the endpoint is no web address: it begins with `ftp:` (write the whole address, such as `http://127.0.0.1:8009/tool`)
         "\"{repos}/{x\"" error: `resource` names `repos`, which is no parameter (did you mean `repo`?)
         "\"{repos}/{x\"" error: `resource` has `{` without `}`: `{repos}/{x` ()
         "t" error: the tool a.t is there twice (only the first is used; rename the other)

@@ -1,5 +1,6 @@
 //! App files: systems with tools of their own, called over HTTP.
 
+mod access;
 mod load;
 mod safety;
 pub(crate) mod section;
@@ -12,6 +13,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use reqwest::header::HeaderMap;
+
+use crate::secrets::Redactor;
 use crate::types::{ErrorClass, Signature};
 
 pub use load::{Findings, Loaded, app_files, is_app_file, load_apps, read_app};
@@ -28,6 +32,10 @@ pub struct App {
     /// The file it was read from, as the user would write it.
     pub file: PathBuf,
     pub tools: Vec<AppTool>,
+    /// What every call of its tools carries.
+    pub headers: HeaderMap,
+    /// What comes from the environment and lets somebody in: in headers, and in endpoints.
+    pub credentials: Redactor,
 }
 
 /// One tool of an app.

@@ -113,7 +113,8 @@ fn endpoint(section: &Section, found: &mut Vec<Diagnostic>) -> Arc<str> {
         Err(problem) => Some(problem.to_string()),
     };
     if let (Some(problem), Some(node)) = (problem, section.get("endpoint")) {
-        let message = format!("the endpoint `{text}` is no web address: {problem}");
+        // Not the text: variables may have put credentials into it.
+        let message = format!("the endpoint is no web address: {problem}");
         let help = "write the whole address, such as `http://127.0.0.1:8009/tool`";
         found.push(Diagnostic::new(&APP_INVALID, node.span, message).help(help));
     }

@@ -6,7 +6,7 @@ use reqwest::header::{self, HeaderMap, HeaderValue};
 use reqwest::{Method, Url};
 use serde_json::{Map, Value as Json, json};
 
-use super::{AppTool, KeyScope, Reason};
+use super::{App, AppTool, KeyScope, Reason};
 use crate::host::Host;
 use crate::protocol::Sent;
 use crate::tools::http::{HttpClient, HttpRequest, HttpResponse, MOST_BODY_BYTES, failure};
@@ -23,6 +23,7 @@ pub struct AppTransport {
     host: Arc<dyn Host>,
     /// Where calls go, or why they cannot.
     endpoint: Result<Url, String>,
+    headers: HeaderMap,
     errors: Arc<[Reason]>,
     key_scope: KeyScope,
     /// All arguments as one object, for leaving out nulls that the tool does not take.
@@ -32,16 +33,16 @@ pub struct AppTransport {
 }
 
 impl AppTransport {
-    /// The way to a tool. `endpoint` stands in for the tool's own, for mocks.
+    /// The way to a tool. `endpoint` stands in for the tool's own, for mocks, which get no credentials.
     #[must_use]
-    pub fn new(client: HttpClient, host: Arc<dyn Host>, tool: &AppTool, endpoint: Option<&str>) -> Self {
+    pub fn new(client: HttpClient, host: Arc<dyn Host>, (app, tool): (&App, &AppTool), endpoint: Option<&str>) -> Self {
         let written = endpoint.unwrap_or(&tool.endpoint);
-        let parsed =
-            Url::parse(written).map_err(|problem| format!("its endpoint `{written}` is no address: {problem}"));
+        let parsed = Url::parse(written).map_err(|problem| format!("its endpoint is no address: {problem}"));
         Self {
             client,
             host,
             endpoint: parsed,
+            headers: if endpoint.is_some() { HeaderMap::new() } else { app.headers.clone() },
             errors: tool.errors.clone().into(),
             key_scope: tool.key.map_or(KeyScope::Execution, |key| key.per),
             arguments: arguments_type(&tool.signature),
@@ -79,7 +80,7 @@ impl Transport for AppTransport {
             KeyScope::Execution => request.idempotency_key.clone(),
             KeyScope::Attempt => format!("{}-{:016x}", request.idempotency_key, self.host.random()).into(),
         };
-        let mut headers = HeaderMap::new();
+        let mut headers = self.headers.clone();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
         if let Ok(key) = HeaderValue::from_str(&key) {

@@ -5,21 +5,39 @@ use crate::diag::codes::contracts::CONFIG_VARIABLE;
 use crate::host::Host;
 
 use super::yaml::Node;
+use crate::source::Span;
+
+/// A variable of the environment in a text.
+pub(crate) struct Filled {
+    /// Of the text.
+    pub span: Span,
+    pub name: String,
+    pub value: String,
+}
 
 /// Fills in the variables of every text of a file. What is set in the environment wins over the default, which may
 /// be empty and may contain `:`. A variable that is not set and has no default is reported and becomes nothing. `$${`
-/// stands for `${`.
-pub(crate) fn fill_in(node: &mut Node, host: &dyn Host, found: &mut Vec<Diagnostic>) {
+/// stands for `${`. What came from the environment is given back.
+pub(crate) fn fill_in(node: &mut Node, host: &dyn Host, found: &mut Vec<Diagnostic>) -> Vec<Filled> {
+    let mut from_outside = Vec::new();
     node.rewrite(&mut |text, span| {
         filled(text, |name, default| {
-            host.variable(name).or_else(|| default.map(str::to_owned)).unwrap_or_else(|| {
-                let message = format!("the environment variable {name} is not set, and there is no default");
-                let help = format!("set {name}, or write ${{{name}:…}} with a default");
-                found.push(Diagnostic::new(&CONFIG_VARIABLE, span, message).help(help));
-                String::new()
-            })
+            if let Some(value) = host.variable(name) {
+                from_outside.push(Filled { span, name: name.to_owned(), value: value.clone() });
+                return value;
+            }
+            default.map_or_else(
+                || {
+                    let message = format!("the environment variable {name} is not set, and there is no default");
+                    let help = format!("set {name}, or write ${{{name}:…}} with a default");
+                    found.push(Diagnostic::new(&CONFIG_VARIABLE, span, message).help(help));
+                    String::new()
+                },
+                str::to_owned,
+            )
         })
     });
+    from_outside
 }
 
 fn filled(text: &str, mut value: impl FnMut(&str, Option<&str>) -> String) -> String {

@@ -1,0 +1,94 @@
+//! What must not be shown of a run: the values that stood at labelled places, wherever they turn up again.
+
+use std::sync::Arc;
+
+use super::dispatcher::{Dispatcher, NodeRef};
+use crate::journal::{Waiting, labelled};
+use crate::secrets::at_path;
+use crate::sema::{Call, Step, StepKind, Target};
+use crate::tools::{sensitive_arguments, sensitive_result};
+use crate::value::Value;
+
+/// Words before a credential in a header.
+const SCHEMES: [&str; 4] = ["basic", "bearer", "digest", "token"];
+
+/// The labelled places in the value of a step; the empty path is all of it.
+pub(super) fn in_output(step: &Step) -> Vec<Arc<str>> {
+    match &step.kind {
+        StepKind::Call(Call { target: Target::Tool(signature), .. }) => sensitive_result(signature),
+        StepKind::Input(input) => {
+            let of_field = |field: &crate::sema::InputField| {
+                let name = field.name.clone();
+                field.sensitive.iter().map(move |path| labelled(&name, path)).collect::<Vec<_>>()
+            };
+            input.fields.iter().flat_map(of_field).collect()
+        }
+        StepKind::Call(_)
+        | StepKind::Each(_)
+        | StepKind::Repeat(_)
+        | StepKind::Match { .. }
+        | StepKind::Do(_)
+        | StepKind::Race(_)
+        | StepKind::Ask(_)
+        | StepKind::Infer(_)
+        | StepKind::Wait(_)
+        | StepKind::Damaged => Vec::new(),
+    }
+}
+
+/// The labelled places in what a step takes; of a form, in the fields that have a value already.
+pub(super) fn in_arguments(step: &Step, arguments: &Value) -> Vec<Arc<str>> {
+    match &step.kind {
+        StepKind::Call(Call { target: Target::Tool(signature), .. }) => sensitive_arguments(signature, arguments),
+        StepKind::Input(_) => in_output(step),
+        StepKind::Call(_)
+        | StepKind::Each(_)
+        | StepKind::Repeat(_)
+        | StepKind::Match { .. }
+        | StepKind::Do(_)
+        | StepKind::Race(_)
+        | StepKind::Ask(_)
+        | StepKind::Infer(_)
+        | StepKind::Wait(_)
+        | StepKind::Damaged => Vec::new(),
+    }
+}
+
+/// Places in a field of an event.
+pub(super) fn below(field: &str, paths: &[Arc<str>]) -> Vec<Arc<str>> {
+    paths.iter().map(|path| labelled(field, path)).collect()
+}
+
+impl Dispatcher<'_> {
+    /// What stands at these places is not shown from now on, wherever it stands.
+    pub(super) fn note_secrets(&mut self, value: &Value, paths: &[Arc<str>]) {
+        let redactor = &mut self.redactor;
+        for path in paths {
+            at_path(value, path, &mut |secret| {
+                let header = secret.as_str().and_then(|text| text.split_once(' '));
+                if let Some((_, rest)) = header.filter(|(scheme, _)| SCHEMES.contains(&&*scheme.to_ascii_lowercase())) {
+                    redactor.add(rest);
+                }
+                redactor.add_value(secret);
+            });
+        }
+    }
+
+    /// The labelled places in the answer to a question of this kind about a step.
+    pub(super) fn in_answer(&self, at: NodeRef, kind: Waiting) -> Vec<Arc<str>> {
+        let program = self.program(at.0);
+        let Some(step) = self.node(&program, at).step() else { return Vec::new() };
+        match kind {
+            Waiting::Input => in_output(step),
+            // What became of a call is told with the value that it gave.
+            Waiting::Answer => in_output(step).iter().map(|path| labelled("value", path)).collect(),
+            Waiting::Confirm | Waiting::Retry | Waiting::Poll | Waiting::Outcome | Waiting::Time => Vec::new(),
+        }
+    }
+
+    /// The labelled places in what is shown of a question about a step.
+    pub(super) fn in_question(&self, at: NodeRef, arguments: &Value) -> Vec<Arc<str>> {
+        let program = self.program(at.0);
+        self.node(&program, at).step().map(|step| in_arguments(step, arguments)).unwrap_or_default()
+    }
+}

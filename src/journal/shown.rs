@@ -1,0 +1,234 @@
+//! What may be seen of events: marks in the place of what is secret, in events as they happen and in those written down.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::{Map, Value as Json};
+
+use super::entry::{ARGUMENTS, Entry, EntryError, Kept, OUTPUT, VALUE};
+use super::event::{Dispatch, Event, EventKind};
+use super::question::Question;
+use crate::secrets::{MARK, Redactor, at_path, hidden, hide_json};
+use crate::value::Value;
+
+/// What is secret in the events of one run.
+#[derive(Debug, Default)]
+pub struct Shown {
+    redactor: Redactor,
+    /// The hashes of large values that have labelled places.
+    hidden: BTreeSet<Arc<str>>,
+    /// Whether any place is labelled, however short what stands there.
+    labelled: bool,
+}
+
+/// A place below a field of an event.
+#[must_use]
+pub fn labelled(field: &str, path: &str) -> Arc<str> {
+    if path.is_empty() { field.into() } else { format!("{field}.{path}").into() }
+}
+
+impl Shown {
+    /// Whether there is nothing to hide.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        !self.labelled && self.redactor.is_empty()
+    }
+
+    /// A value at a labelled place.
+    pub fn hide(&mut self, value: &Value) {
+        self.labelled = true;
+        self.redactor.add_value(value);
+    }
+
+    /// Whether a line as it was written labels places; those that do not need not be learned.
+    #[must_use]
+    pub fn labels(line: &str) -> bool {
+        line.contains("\"sensitive\":[")
+    }
+
+    /// Learns what stands at the labelled places of an event.
+    ///
+    /// # Errors
+    /// When what was kept cannot be had or read.
+    pub fn learn(&mut self, mut entry: Entry, kept: &mut Kept<'_>) -> Result<(), EntryError> {
+        let paths = std::mem::take(&mut entry.sensitive);
+        for field in [ARGUMENTS, OUTPUT, VALUE] {
+            let mut own = paths.iter().filter_map(|path| below(field, path)).peekable();
+            if own.peek().is_none() {
+                continue;
+            }
+            self.labelled = true;
+            self.hidden.extend(entry.kept(field).cloned());
+            if let Some(value) = entry.field(field, kept)? {
+                own.for_each(|path| at_path(&value, path, &mut |secret| self.redactor.add_value(secret)));
+            }
+        }
+        Ok(())
+    }
+
+    /// A line of a journal as it may be seen.
+    #[must_use]
+    pub fn line<'l>(&self, line: &'l str) -> Cow<'l, str> {
+        if self.is_empty() {
+            return Cow::Borrowed(line);
+        }
+        let Ok(Json::Object(mut fields)) = serde_json::from_str(line) else { return Cow::Owned(format!("\"{MARK}\"")) };
+        let paths = fields.get("sensitive").and_then(Json::as_array).cloned().unwrap_or_default();
+        for path in paths.iter().filter_map(Json::as_str) {
+            hide_in(&mut fields, path);
+        }
+        let mut json = Json::Object(fields);
+        self.redactor.json(&mut json);
+        Cow::Owned(json.to_string())
+    }
+
+    /// What was kept of a value, as it may be seen.
+    #[must_use]
+    pub fn content(&self, digest: &str, content: Vec<u8>) -> Vec<u8> {
+        if self.hidden.contains(digest) {
+            return Json::from(MARK).to_string().into_bytes();
+        }
+        match serde_json::from_slice::<Json>(&content) {
+            Ok(mut json) => {
+                let before = json.clone();
+                self.redactor.json(&mut json);
+                if json == before { content } else { json.to_string().into_bytes() }
+            }
+            Err(_) => content,
+        }
+    }
+}
+
+/// Hides what stands at a place of an event; all of a value that is not plain JSON.
+fn hide_in(fields: &mut Map<String, Json>, path: &str) {
+    let (field, rest) = path.split_once('.').unwrap_or((path, ""));
+    if let Some(plain) = fields.get_mut(field) {
+        hide_json(plain, rest);
+    }
+    if let Some(typed) = fields.get_mut(&format!("{field}_typed")) {
+        *typed = MARK.into();
+    }
+}
+
+impl Event<'_> {
+    /// Hands on the event as it may be seen.
+    pub fn with_marks<R>(&self, redactor: &Redactor, see: impl FnOnce(&Event<'_>) -> R) -> R {
+        if redactor.is_empty() && self.sensitive.is_empty() {
+            return see(self);
+        }
+        let see =
+            |kind: EventKind<'_>| see(&Event { number: self.number, at: self.at, kind, sensitive: self.sensitive });
+        let value = |field: &str, value: &Value| shown_value(redactor, &paths_below(field, self.sensitive), value);
+        match self.kind {
+            EventKind::StepRunning { path, tool, attempt, call: Some(call) } => {
+                let arguments = &value(ARGUMENTS, call.arguments);
+                see(EventKind::StepRunning { path, tool, attempt, call: Some(Dispatch { arguments, ..call }) })
+            }
+            EventKind::StepWaiting { path, attempt, what, wait, error: Some(error) } => {
+                let error = Some(&error.shown(redactor));
+                see(EventKind::StepWaiting { path, attempt, what, wait, error })
+            }
+            EventKind::StepAsks { path, question } => {
+                let question = &question.shown(redactor, &paths_below(ARGUMENTS, self.sensitive));
+                see(EventKind::StepAsks { path, question })
+            }
+            EventKind::AnswerGiven { path, value: given, by, note } => {
+                let note = note.map(|note| redactor.text(note));
+                see(EventKind::AnswerGiven { path, value: &value(VALUE, given), by, note: note.as_deref() })
+            }
+            EventKind::StepRecovering { path, error } => {
+                see(EventKind::StepRecovering { path, error: &error.shown(redactor) })
+            }
+            EventKind::StepSettled { path, state, attempts, duration, recovered, reason, output, error } => {
+                let output = &output.map(|output| value(OUTPUT, output));
+                let error = &error.map(|error| error.shown(redactor));
+                let (output, error) = (output.as_ref(), error.as_ref());
+                see(EventKind::StepSettled { path, state, attempts, duration, recovered, reason, output, error })
+            }
+            EventKind::StepCopied { path, run, output } => {
+                see(EventKind::StepCopied { path, run, output: &value(OUTPUT, output) })
+            }
+            EventKind::TaskSet { .. }
+            | EventKind::TaskMoved { .. }
+            | EventKind::SignalReceived { .. }
+            | EventKind::RunSettled { .. } => beside_steps(self.kind, redactor, see),
+            EventKind::RunStarted { .. }
+            | EventKind::RunResumed
+            | EventKind::RunCancelling { .. }
+            | EventKind::StepRetried { .. }
+            | EventKind::UsageReported { .. }
+            | EventKind::BudgetLow { .. }
+            | EventKind::RunPaused { .. }
+            | EventKind::RunPatched { .. }
+            | EventKind::StepQueued { .. }
+            | EventKind::StepRunning { call: None, .. }
+            | EventKind::StepWaiting { error: None, .. }
+            | EventKind::StepSleeps { .. }
+            | EventKind::TimerFired { .. }
+            | EventKind::ListenerFired { .. } => see(self.kind),
+        }
+    }
+}
+
+/// Hands on what is no event of a step, as it may be seen.
+fn beside_steps<R>(kind: EventKind<'_>, redactor: &Redactor, see: impl FnOnce(EventKind<'_>) -> R) -> R {
+    let value = |value: &Value| shown_value(redactor, &[], value);
+    match kind {
+        EventKind::TaskSet { path, status, context } => {
+            see(EventKind::TaskSet { path, status, context: &value(context) })
+        }
+        EventKind::TaskMoved { path, status, context, refused } => {
+            see(EventKind::TaskMoved { path, status, context: &value(context), refused })
+        }
+        EventKind::SignalReceived { signal, payload, refused } => {
+            see(EventKind::SignalReceived { signal, payload: &value(payload), refused })
+        }
+        EventKind::RunSettled { state, reply, error } => {
+            let (reply, error) = (&reply.map(value), &error.map(|error| error.shown(redactor)));
+            see(EventKind::RunSettled { state, reply: reply.as_ref(), error: error.as_ref() })
+        }
+        EventKind::RunStarted { .. }
+        | EventKind::RunResumed
+        | EventKind::RunCancelling { .. }
+        | EventKind::RunPaused { .. }
+        | EventKind::RunPatched { .. }
+        | EventKind::StepCopied { .. }
+        | EventKind::StepRetried { .. }
+        | EventKind::UsageReported { .. }
+        | EventKind::BudgetLow { .. }
+        | EventKind::StepQueued { .. }
+        | EventKind::StepRunning { .. }
+        | EventKind::StepWaiting { .. }
+        | EventKind::StepAsks { .. }
+        | EventKind::StepSleeps { .. }
+        | EventKind::AnswerGiven { .. }
+        | EventKind::StepRecovering { .. }
+        | EventKind::StepSettled { .. }
+        | EventKind::TimerFired { .. }
+        | EventKind::ListenerFired { .. } => see(kind),
+    }
+}
+
+impl Question {
+    /// The question as it may be seen; these places in its arguments are labelled.
+    #[must_use]
+    pub fn shown(&self, redactor: &Redactor, sensitive: &[Arc<str>]) -> Self {
+        let text = redactor.text(&self.text).as_ref().into();
+        Self { text, arguments: shown_value(redactor, sensitive, &self.arguments), ..self.clone() }
+    }
+}
+
+fn shown_value(redactor: &Redactor, sensitive: &[Arc<str>], value: &Value) -> Value {
+    let value = hidden(value, sensitive);
+    redactor.value(&value).unwrap_or(value)
+}
+
+fn paths_below(field: &str, paths: &[Arc<str>]) -> Vec<Arc<str>> {
+    paths.iter().filter_map(|path| below(field, path)).map(Arc::from).collect()
+}
+
+fn below<'p>(field: &str, path: &'p str) -> Option<&'p str> {
+    let rest = path.strip_prefix(field)?;
+    rest.is_empty().then_some(rest).or_else(|| rest.strip_prefix('.'))
+}

@@ -1,0 +1,8 @@
+//! Secrets: recognized by their value in every form in which they are sent, and replaced by a mark.
+
+mod form;
+mod label;
+mod redactor;
+
+pub use label::{at_path, hidden, hide_json};
+pub use redactor::{LEAST_LENGTH, MARK, Redactor};

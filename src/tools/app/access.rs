@@ -1,0 +1,83 @@
+//! What lets the calls of an app in: headers, and credentials that come from the environment.
+
+use reqwest::Url;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+
+use super::section::Section;
+use super::variables::Filled;
+use super::yaml::Node;
+use crate::diag::codes::contracts::APP_INVALID;
+use crate::diag::{Diagnostic, Severity};
+use crate::secrets::{LEAST_LENGTH, Redactor};
+use crate::source::Span;
+use crate::tools::credential::{in_address, sounds_secret};
+
+/// Headers that belong to the call or to the connection.
+const OWN: [&str; 8] =
+    ["accept", "connection", "content-length", "content-type", "host", "idempotency-key", "te", "transfer-encoding"];
+
+/// The headers that every call of the app carries.
+pub(super) fn headers(section: &Section, found: &mut Vec<Diagnostic>) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    let Some(node) = section.get("headers") else { return headers };
+    let Some(entries) = node.entries() else {
+        section.report(node.span, format!("`headers` must be a mapping, and is {}", node.kind()), found);
+        return headers;
+    };
+    for entry in entries {
+        let name = HeaderName::from_bytes(entry.name.as_bytes()).ok();
+        let Some(name) = name.filter(|name| !OWN.contains(&name.as_str())) else {
+            let message = format!("`{}` is no header that an app file can set", entry.name);
+            section.report(entry.span, message, found);
+            continue;
+        };
+        // What stands there may be a secret, so it is not told.
+        if let Some(mut value) = entry.value.scalar().and_then(|text| HeaderValue::from_str(&text).ok()) {
+            value.set_sensitive(true);
+            headers.insert(name, value);
+        } else {
+            let message = format!("the header `{}` must be text that a header can have", entry.name);
+            section.report(entry.value.span, message, found);
+        }
+    }
+    headers
+}
+
+/// What came from the environment into headers, and into the parts of endpoints that let somebody in.
+pub(super) fn credentials(section: &Section, filled: &[Filled], found: &mut Vec<Diagnostic>) -> Redactor {
+    let mut known = Redactor::default();
+    let mut add = |span: Span, secret: &str, found: &mut Vec<Diagnostic>| {
+        if !known.add(secret) && !secret.is_empty() {
+            found.push(too_short(span));
+        }
+    };
+    for entry in section.get("headers").and_then(Node::entries).unwrap_or_default() {
+        for variable in filled.iter().filter(|variable| variable.span == entry.value.span) {
+            add(variable.span, &variable.value, found);
+        }
+    }
+    for node in section.get("tools").and_then(Node::items).unwrap_or_default() {
+        let Some(node) = node.get("endpoint") else { continue };
+        let Some(url) = node.text().and_then(|text| Url::parse(text).ok()) else { continue };
+        for secret in in_address(&url) {
+            add(node.span, &secret, found);
+        }
+        let queries: Vec<String> = url.query_pairs().map(|(_, value)| value.into_owned()).collect();
+        for variable in filled.iter().filter(|variable| variable.span == node.span && !variable.value.is_empty()) {
+            let asked = queries.iter().any(|query| query.contains(&variable.value));
+            if asked || sounds_secret(&variable.name) && !variable.value.contains("://") {
+                add(node.span, &variable.value, found);
+            }
+        }
+    }
+    known
+}
+
+fn too_short(span: Span) -> Diagnostic {
+    let message = format!("a secret of fewer than {LEAST_LENGTH} characters cannot be told from the text around it");
+    let mut finding = Diagnostic::new(&APP_INVALID, span, message)
+        .note("where the tool gives it back, it gets into results and into the journal")
+        .help("use a longer one");
+    finding.severity = Severity::Warning;
+    finding
+}
