@@ -110,6 +110,9 @@ pub struct RunArguments {
     /// What is printed of a completed run.
     #[arg(long, value_name = "WHAT", default_value = "reply")]
     pub output: RunOutput,
+    /// The language of `--output observations`.
+    #[arg(long, value_name = "LANGUAGE", default_value = "en")]
+    pub language: Language,
     /// How it is printed.
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub format: RunFormat,
@@ -120,12 +123,21 @@ pub struct RunArguments {
 pub enum RunOutput {
     /// What the plan replies.
     Reply,
-    /// What the last step gave.
+    /// What the last step gave, where that is an object; else everything.
     Last,
-    /// Every step.
+    /// Everything: a row for each step, and one about the run.
     Full,
-    /// What each step gave.
+    /// A line for each call that was made.
     Observations,
+}
+
+/// A language of people.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Language {
+    /// English.
+    En,
+    /// Chinese.
+    Zh,
 }
 
 /// How a run is printed.

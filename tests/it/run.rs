@@ -123,9 +123,10 @@ fn events_are_lines_in_order() {
 #[test]
 fn what_is_printed_can_be_chosen() {
     let with = |what: &str| run(HELLO, &["-i", "name=x", "--output", what]).json();
-    assert_eq!(with("last"), json!("Hello x 1"));
-    assert_eq!(with("observations")["said"], "Hello x 1");
-    assert_eq!(with("full")[0]["path"], "said");
+    assert_eq!(with("full")["execution_results"][0]["step_id"], "said");
+    assert_eq!(with("last")["execution_results"], with("full")["execution_results"], "text is no object");
+    let lines = run(HELLO, &["-i", "name=x", "--output", "observations"]).stdout;
+    assert_eq!(lines, "#1 tool sys.echo succeeded: \"Hello x 1\"\n");
     let quiet = run(HELLO, &["-i", "name=x", "--format", "quiet", "-q"]);
     assert_eq!((quiet.json()["text"].as_str(), quiet.stderr.as_str()), (Some("Hello x 1"), ""));
 }

@@ -46,7 +46,7 @@ fn replay(fixture: &Path) -> Result<(), String> {
 fn steady(text: &str) -> String {
     let changes = [
         (r#""(started_at|at)": ?"[^"]+""#, r#""$1": "…""#),
-        (r#""(duration_ms|wait_ms)": ?\d+"#, r#""$1": 0"#),
+        (r#""(duration_ms|wait_ms|latency_ms)": ?\d+"#, r#""$1": 0"#),
         (r"/tmp/\.tmp\w+", "/tmp/here"),
     ];
     changes.iter().fold(text.to_owned(), |text, (pattern, instead)| {

@@ -1,8 +1,12 @@
 //! What is printed of a run that this process has driven, and the exit code that goes with it.
 
+use serde_json::Value as Json;
+
+use super::drive::Look;
+use super::results;
 use crate::cli::arguments::{RunFormat, RunOutput};
 use crate::cli::{Exit, Failure, Terminal, ask};
-use crate::diag::render::visible_line;
+use crate::diag::render::{visible_line, visible_text};
 use crate::engine::{Interruption, Outcome};
 use crate::journal::StepError;
 use crate::protocol::{RunState, Sent};
@@ -13,18 +17,13 @@ use crate::value::Value;
 ///
 /// # Errors
 /// When it cannot be written.
-pub fn print(outcome: &Outcome, (format, output): (RunFormat, RunOutput), terminal: Terminal) -> Result<Exit, Failure> {
-    match format {
-        RunFormat::Json => {
-            let mut text = Vec::new();
-            let written = outcome.write_json(&mut text);
-            written.map_err(|error| Failure::Environment(format!("the outcome cannot be written: {error}")))?;
-            text.push(b'\n');
-            terminal.print(&String::from_utf8_lossy(&text))?;
-        }
+pub fn print(outcome: &Outcome, look: Look) -> Result<Exit, Failure> {
+    let terminal = look.terminal;
+    match look.format {
+        RunFormat::Json => terminal.print(&document(outcome, look.output)?)?,
         RunFormat::Ndjson => {}
         RunFormat::Human | RunFormat::Quiet => {
-            let text = shown(outcome, output);
+            let text = shown(outcome, look);
             if !text.is_empty() {
                 terminal.print(&text)?;
             }
@@ -84,28 +83,37 @@ fn interrupted(run: &str, why: &Interruption, terminal: Terminal) -> Exit {
     }
 }
 
-/// What is printed of a run, as text that ends with a newline.
-fn shown(outcome: &Outcome, output: RunOutput) -> String {
-    let value = match output {
+/// The JSON of a run.
+fn document(outcome: &Outcome, output: RunOutput) -> Result<String, Failure> {
+    Ok(match output {
+        RunOutput::Reply => {
+            let mut text = Vec::new();
+            let written = outcome.write_json(&mut text);
+            written.map_err(|error| Failure::Environment(format!("the outcome cannot be written: {error}")))?;
+            format!("{}\n", String::from_utf8_lossy(&text))
+        }
+        RunOutput::Last => pretty(&results::last_with_status(outcome)),
+        RunOutput::Full => pretty(&results::full(outcome)),
+        RunOutput::Observations => pretty(&results::observations(outcome)),
+    })
+}
+
+/// What is printed of a run for people, as text that ends with a newline.
+fn shown(outcome: &Outcome, look: Look) -> String {
+    match look.output {
         RunOutput::Reply => match outcome.shown_reply() {
-            Some(Value::String(text)) => return format!("{}\n", crate::diag::render::visible_text(&text)),
-            Some(reply) => reply.to_json(),
-            None => return String::new(),
+            Some(Value::String(text)) => format!("{}\n", visible_text(&text)),
+            Some(reply) => pretty(&reply.to_json()),
+            None => String::new(),
         },
-        RunOutput::Last => {
-            match outcome.steps().into_iter().rev().find(|step| step.duration_ms > 0 || step.attempts > 0) {
-                Some(step) => step.output.to_json(),
-                None => return String::new(),
-            }
-        }
-        RunOutput::Full => serde_json::to_value(outcome.steps()).unwrap_or_default(),
-        RunOutput::Observations => {
-            let steps = outcome.steps();
-            let outputs = steps.iter().map(|step| (step.path.to_string(), step.output.to_json()));
-            serde_json::Value::Object(outputs.collect())
-        }
-    };
-    format!("{}\n", serde_json::to_string_pretty(&value).unwrap_or_default())
+        RunOutput::Last => pretty(&results::last(outcome)),
+        RunOutput::Full => pretty(&results::full(outcome)),
+        RunOutput::Observations => visible_text(&results::observation_lines(outcome, look.language)).into_owned(),
+    }
+}
+
+fn pretty(json: &Json) -> String {
+    format!("{}\n", serde_json::to_string_pretty(json).unwrap_or_default())
 }
 
 /// Whether the run failed because the other side could not be reached at all: nothing was sent.

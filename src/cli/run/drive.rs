@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use super::answer;
 use super::listener::Listener;
 use super::pinned::Pinned;
-use crate::cli::arguments::{RunFormat, RunOutput};
+use crate::cli::arguments::{Language, RunFormat, RunOutput};
 use crate::cli::runs::shown;
 use crate::cli::workspace::Workspace;
 use crate::cli::{Exit, Failure, Terminal};
@@ -31,7 +31,16 @@ const MOST_DEATHS: u32 = 3;
 pub struct Look {
     pub format: RunFormat,
     pub output: RunOutput,
+    /// Of observations.
+    pub language: Language,
     pub terminal: Terminal,
+}
+
+impl Look {
+    /// The reply, for people.
+    pub fn plain(terminal: Terminal) -> Self {
+        Self { format: RunFormat::Human, output: RunOutput::Reply, language: Language::En, terminal }
+    }
 }
 
 /// How a run is gone on with.
@@ -77,7 +86,7 @@ pub fn resume(journal: &Journal, location: &Location, row: &RunRow, onward: Onwa
                 look.terminal.print(&format!("{}\n", shown.line(&event?.line)))?;
             }
         }
-        return answer::print(&seen(journal, location, row)?, (look.format, look.output), look.terminal);
+        return answer::print(&seen(journal, location, row)?, look);
     }
     go_further(journal, location, row, onward)
 }
@@ -195,7 +204,7 @@ impl Job {
     /// When the tools cannot be had.
     pub fn drive(self, look: Look) -> Result<Exit, Failure> {
         let outcome = runtime()?.block_on(self.execute(look))?;
-        answer::print(&outcome, (look.format, look.output), look.terminal)
+        answer::print(&outcome, look)
     }
 
     async fn execute(mut self, look: Look) -> Result<Outcome, Failure> {

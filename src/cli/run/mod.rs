@@ -6,6 +6,7 @@ mod drive;
 mod inputs;
 mod listener;
 mod pinned;
+mod results;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -30,7 +31,7 @@ pub(in crate::cli) use pinned::Pinned;
 /// # Errors
 /// When the plan, its inputs, its tools or the journal cannot be had.
 pub fn run(arguments: &RunArguments, project: Option<&Path>, terminal: Terminal) -> Result<Exit, Failure> {
-    let look = Look { format: arguments.format, output: arguments.output, terminal };
+    let look = Look { format: arguments.format, output: arguments.output, language: arguments.language, terminal };
     let answering = ask::answering(arguments, terminal)?;
     if let Some(run) = &arguments.resume {
         let (journal, location) = journal_of(arguments.file.as_deref(), project)?;

@@ -16,7 +16,7 @@ use std::path::Path;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::arguments::{RunFormat, RunOutput};
+use super::arguments::{Language, RunFormat, RunOutput};
 use super::run::{Look, Onward, go_further, journal_of, resume};
 use super::{Exit, Failure, Terminal};
 use crate::engine::Answering;
@@ -85,9 +85,18 @@ struct LookArguments {
     /// What is printed of a completed run.
     #[arg(long, value_name = "WHAT", default_value = "reply")]
     output: RunOutput,
+    /// The language of `--output observations`.
+    #[arg(long, value_name = "LANGUAGE", default_value = "en")]
+    language: Language,
     /// How it is printed.
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     format: RunFormat,
+}
+
+impl LookArguments {
+    fn look(&self, terminal: Terminal) -> Look {
+        Look { format: self.format, output: self.output, language: self.language, terminal }
+    }
 }
 
 /// Do again what has failed, as a new execution.
@@ -158,7 +167,7 @@ fn go_on(
     arguments: &ResumeArguments,
     terminal: Terminal,
 ) -> Result<Exit, Failure> {
-    let look = Look { format: arguments.look.format, output: arguments.look.output, terminal };
+    let look = arguments.look.look(terminal);
     if let Some(run) = &arguments.run {
         let onward = Onward { look, answering: Answering::default(), retries: true, again: arguments.again };
         return resume(journal, location, &journal.run(run)?, onward);
@@ -194,7 +203,7 @@ fn retry(
             state = row.state
         )));
     }
-    let look = Look { format: arguments.look.format, output: arguments.look.output, terminal };
+    let look = arguments.look.look(terminal);
     let onward = Onward { look, answering: Answering::default(), retries: true, again: false };
     go_further(journal, location, &row, onward)
 }
@@ -217,7 +226,7 @@ fn cancel(
         terminal.say("asked the process that drives the run to end it");
         return Ok(Exit::Fine);
     }
-    let look = Look { format: RunFormat::Human, output: RunOutput::Reply, terminal };
+    let look = Look::plain(terminal);
     // Whoever ends a run at which processes die wants no more of it done.
     let onward = Onward { look, answering: Answering::default(), retries: false, again: true };
     resume(journal, location, &row, onward)?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use crate::cli::run::{Job, Look, Onward, Pinned, fold, resume};
+use crate::cli::run::{Job, Onward, Pinned, fold, resume};
 use crate::cli::workspace::Workspace;
 use crate::cli::{Exit, Failure, Terminal};
 use crate::diag::render::visible_line;
@@ -77,7 +77,7 @@ pub fn run(journal: &Journal, location: &Location, arguments: &Arguments, termin
         terminal.say(&format!("go on with `planrun runs resume {}`", row.run));
         return Ok(Exit::Fine);
     }
-    let look = Look { format: arguments.look.format, output: arguments.look.output, terminal };
+    let look = arguments.look.look(terminal);
     let onward = Onward { look, answering: Answering::default(), retries: true, again: false };
     resume(journal, location, &journal.run(&row.run)?, onward)
 }

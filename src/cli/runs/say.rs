@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::Value as Json;
 
-use crate::cli::arguments::{RunFormat, RunOutput, key_value};
+use crate::cli::arguments::key_value;
 use crate::cli::run::{Job, Look, Onward, fold, resume};
 use crate::cli::workspace::real_host;
 use crate::cli::{Exit, Failure, Terminal};
@@ -117,6 +117,6 @@ fn tell(
         terminal.say(&format!("told; go on with `planrun runs resume {}`", row.run));
         return Ok(Exit::Fine);
     }
-    let look = Look { format: RunFormat::Human, output: RunOutput::Reply, terminal };
+    let look = Look::plain(terminal);
     resume(journal, location, row, Onward { look, answering: Answering::default(), retries: true, again: false })
 }

@@ -6,6 +6,7 @@ mod failure;
 mod flow;
 mod listeners;
 mod order;
+mod output;
 mod pause;
 mod people;
 mod tasks;

@@ -1,0 +1,101 @@
+//! What is printed of a run: rows of results, the last one, observations.
+
+use serde_json::{Value as Json, json};
+
+use crate::support::{Output, folder, planrun};
+
+/// Runs a plan whose steps call a tool `add`, one that fails and one that gives nothing.
+fn run(body: &str, arguments: &[&str]) -> Output {
+    let app = "name: calc\nstateless: true\ntools:
+  - { name: add, endpoint: 'http://127.0.0.1:9/tool', effect: read, parameters: { properties: { a: { type: integer } } }, mock: { sum: 3, words: \"ein \\\"Wort\\\"\" } }
+  - { name: lost, endpoint: 'http://127.0.0.1:9/tool', errors: [gone], mock: [{ fail: { reason: gone, error: it is gone } }] }
+  - { name: zero, endpoint: 'http://127.0.0.1:9/tool', effect: read, mock: 0 }
+";
+    let plan = format!("use calc\nplan p() {{\n{body}\n}}\n");
+    let files = folder([("p.plan", plan.as_str()), ("apps/calc.yaml", app)]);
+    planrun(["run", "p.plan", "--mock", "--run-id", "r"].iter().chain(arguments)).within(files.path()).run()
+}
+
+fn results(output: &Output) -> Vec<Json> {
+    output.json()["execution_results"].as_array().unwrap().clone()
+}
+
+const FAILS: &str = "policy { on_failure: settle }
+    step one = calc.add(a: 1)
+    step two = calc.lost()
+    step three = calc.zero() after two
+    step four = calc.zero()";
+
+#[test]
+fn s0_1_every_step_has_a_row_and_the_run_has_the_last_one() {
+    let output = run(FAILS, &["--output", "full"]);
+    assert_eq!(output.status, 1, "{}", output.stderr);
+    let rows = results(&output);
+    let sum = json!({"sum": 3, "words": "ein \"Wort\""});
+    assert_eq!(rows[0], json!({"step_id": "one", "tool": "calc.add", "ok": true, "output": sum}));
+    assert_eq!((&rows[1]["tool"], &rows[1]["ok"]), (&json!("calc.lost"), &json!(false)));
+    assert!(rows[1]["error"].as_str().unwrap().contains("it is gone"), "{}", rows[1]);
+    let skipped = json!({"step_id": "three", "tool": "calc.zero", "ok": false, "skipped": true, "reason": "upstream"});
+    assert_eq!(rows[2], skipped);
+    assert_eq!(rows[3], json!({"step_id": "four", "tool": "calc.zero", "ok": true, "output": 0}));
+    let meta = &rows[4];
+    assert_eq!((rows.len(), &meta["step_id"], &meta["task_status"]), (5, &json!("__meta__"), &json!("FAILED")));
+    let stats = json!({"total_steps": 4, "ok": 2, "skipped": 1, "failed": 1, "degraded_count": 0});
+    assert_eq!(meta["stats"], stats);
+    assert_eq!((&meta["failed_steps"], &meta["blocked_steps"]), (&json!(["two"]), &json!(["three"])));
+}
+
+#[test]
+fn s0_2_the_last_object_alone_and_everything_else_whole() {
+    let last = |body: &str| run(body, &["--output", "last"]).json();
+    let sum = json!({"sum": 3, "words": "ein \"Wort\""});
+    assert_eq!(last("step z = calc.zero()\nstep a = calc.add(a: 1)"), sum);
+    assert_eq!(last("step a = calc.add(a: 1)\nstep z = calc.zero() when false == true"), sum, "a guard leaves out");
+    for whole in ["step a = calc.add(a: 1)\nstep z = calc.zero()", "step a = calc.add(a: 1)\nstep l = calc.lost()", ""]
+    {
+        let shown = last(whole);
+        assert_eq!(shown["execution_results"].as_array().unwrap().last().unwrap()["step_id"], "__meta__", "{whole}");
+    }
+    let text = run("step a = calc.add(a: 1)", &["--output", "full"]);
+    assert_eq!(results(&text).len(), 2, "everything where everything is wanted");
+}
+
+#[test]
+fn s0_3_a_completed_run_is_told_in_short_and_any_other_whole() {
+    let last = |body: &str| run(body, &["--output", "last", "--format", "json"]).json();
+    let stats = json!({"total_steps": 2, "ok": 2, "skipped": 0, "failed": 0, "degraded_count": 1});
+    let told = last("step l = calc.lost() recover tool => 1\nstep z = calc.zero()");
+    let expected =
+        json!({"task_status": "COMPLETED", "stats": stats, "last_step_id": "z", "tool": "calc.zero", "output": 0});
+    assert_eq!(told, expected);
+    let status =
+        |body: &str| last(body)["execution_results"].as_array().unwrap().last().unwrap()["task_status"].clone();
+    assert_eq!(status("step l = calc.lost()"), "FAILED");
+    assert_eq!(status("policy { on_failure: settle }\nstep l = calc.lost()\nreply 1"), "PARTIAL");
+    assert_eq!(status("step i = input \"Well?\" -> { a: int }"), "BLOCKED");
+}
+
+#[test]
+fn s1_4_observations_are_lines_in_the_language_that_was_asked_for() {
+    let lines = |body: &str, language: &str| run(body, &["--output", "observations", "--language", language]).stdout;
+    let chinese = lines(FAILS, "zh");
+    let expected = [
+        "#1 工具 calc.add 成功：{\"sum\":3,\"words\":\"ein \\\"Wort\\\"\"}",
+        "#2 工具 calc.lost 失败：calc.lost: it is gone",
+        "#3 工具 calc.zero 成功：0",
+    ];
+    assert_eq!(chinese.lines().collect::<Vec<_>>(), expected, "what is nothing, such as 0, is told as it is");
+    let english = lines(FAILS, "en");
+    assert_eq!(
+        english.lines().next().unwrap(),
+        "#1 tool calc.add succeeded: {\"sum\":3,\"words\":\"ein \\\"Wort\\\"\"}"
+    );
+    assert_eq!(english.lines().nth(1).unwrap(), "#2 tool calc.lost failed: calc.lost: it is gone");
+    assert_eq!(lines("reply 1", "zh"), "（没有可执行的步骤或工具返回空结果）\n");
+    assert_eq!(lines("reply 1", "en"), "(no step ran, or the tools gave nothing back)\n");
+    let rows = run(FAILS, &["--output", "observations", "--format", "json"]).json();
+    let shape = |row: &Json| row.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    assert_eq!(shape(&rows[0]), ["step", "tool", "ok", "latency_ms", "result"]);
+    assert_eq!(shape(&rows[1]), ["step", "tool", "ok", "latency_ms", "error"]);
+    assert_eq!((&rows[0]["step"], &rows[1]["ok"], &rows[2]["result"]), (&json!(0), &json!(false), &json!(0)));
+}
