@@ -7,6 +7,7 @@ pub mod cli;
 pub mod diag;
 pub mod engine;
 pub mod eval;
+pub mod forecast;
 pub mod format;
 pub mod graph;
 pub mod host;

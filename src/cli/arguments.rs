@@ -62,6 +62,7 @@ pub struct MockArguments {
 /// Check a plan, then run it.
 #[derive(Debug, Args)]
 #[command(after_help = RUN_EXAMPLES)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub struct RunArguments {
     /// The plan file; `-` is standard input.
     #[arg(value_name = "PLAN", required_unless_present = "resume")]
@@ -107,6 +108,12 @@ pub struct RunArguments {
     /// Stop after this many steps.
     #[arg(long, value_name = "N")]
     pub max_steps: Option<u64>,
+    /// Do nothing: tell what would be done, as far as it is known.
+    #[arg(long, conflicts_with_all = ["resume", "answers"])]
+    pub dry_run: bool,
+    /// Run this step of the plan and what it needs, and pause the run there.
+    #[arg(long, value_name = "STEP")]
+    pub until: Option<String>,
     /// What is printed of a completed run.
     #[arg(long, value_name = "WHAT", default_value = "reply")]
     pub output: RunOutput,

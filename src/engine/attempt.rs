@@ -90,7 +90,7 @@ impl Dispatcher<'_> {
     /// A call may run: take a slot, or wait for one.
     pub(super) fn start_call(&mut self, program: &Arc<Program>, at: NodeRef) {
         self.woken.remove(&at);
-        if self.is_let_go() {
+        if self.is_let_go() || self.context.only_looks && !self.recording.knows(&self.own_path(at)) {
             // The next process begins with it.
             return;
         }

@@ -206,6 +206,9 @@ impl<'a> Dispatcher<'a> {
             if !self.has_work() && !self.finished {
                 self.turn_to_people();
             }
+            if !self.has_work() && !self.finished && self.until_is_reached() && !self.is_let_go() {
+                self.let_go(Interruption::Reached);
+            }
             if !self.has_work() && !self.finished {
                 self.sleep().await;
             }
@@ -481,7 +484,7 @@ impl<'a> Dispatcher<'a> {
             match interruption {
                 Interruption::Waiting { wake: until, .. } => wake = *until,
                 Interruption::Failed(error) => outcome.error = Some(error.clone()),
-                Interruption::Asked | Interruption::Journal(_) => {}
+                Interruption::Asked | Interruption::Journal(_) | Interruption::Reached => {}
             }
             self.emit(EventKind::RunPaused { wake });
         } else {

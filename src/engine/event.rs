@@ -71,6 +71,9 @@ impl Dispatcher<'_> {
         }
         let listening: Vec<NodeRef> = self.reactions.listeners.keys().copied().collect();
         for at in listening {
+            if self.is_left(at) {
+                continue;
+            }
             let program = self.program(at.0);
             let NodeKind::Listener(listener) = &self.node(&program, at).kind else { continue };
             if self.names_one(at.0, &listener.on, subjects) && self.holds(at.0, &listener.on, subjects) {

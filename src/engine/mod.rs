@@ -33,6 +33,7 @@ mod step;
 mod task;
 mod timer;
 mod undo;
+mod until;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -49,6 +50,7 @@ pub use people::{Answering, Asker, Asking};
 pub use policy::Defaults;
 pub use signal::{accepts_move, accepts_signal};
 pub use task::{TaskMove, TaskReport};
+pub use until::Until;
 
 use crate::graph::{self, Graph};
 use crate::host::Host;
@@ -112,6 +114,8 @@ pub struct Context<'a> {
     pub answering: Answering,
     /// In what order it takes what it may take in any.
     pub order: Order,
+    /// The step after which the process lets go of the run; what it does not need is left.
+    pub until: Option<Until>,
 }
 
 impl<'a> Context<'a> {
@@ -135,11 +139,13 @@ impl<'a> Context<'a> {
             only_looks: false,
             answering: Answering::default(),
             order: Order::Source,
+            until: None,
         }
     }
 }
 
 /// Runs a plan to its end. The inputs have been checked against its parameters.
 pub async fn run(program: &Arc<Program>, inputs: &BTreeMap<Arc<str>, Value>, context: Context<'_>) -> Outcome {
-    dispatcher::Dispatcher::new(context).run(program, inputs).await
+    // The state of a run is large, and callers hold it within futures of their own.
+    Box::pin(dispatcher::Dispatcher::new(context).run(program, inputs)).await
 }

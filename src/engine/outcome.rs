@@ -47,6 +47,8 @@ pub struct Outcome {
 pub enum Interruption {
     /// Somebody asked for it.
     Asked,
+    /// The step that it was to go up to has settled.
+    Reached,
     /// A step has failed, and the plan says that the run waits then.
     Failed(Arc<StepError>),
     /// The journal cannot be written.

@@ -153,6 +153,11 @@ impl Recording {
         self.past.as_ref().is_some_and(|past| past.tells(EventName::StepSettled, path))
     }
 
+    /// Whether an earlier process has come to a step.
+    pub(super) fn knows(&self, path: &str) -> bool {
+        self.past.as_ref().is_some_and(|past| past.steps.contains_key(path))
+    }
+
     /// The oldest of what others have said to the run and no event tells of.
     pub(super) fn message(&mut self) -> Option<Message> {
         for message in self.log.as_mut().map(|log| log.messages()).unwrap_or_default() {

@@ -20,7 +20,7 @@ impl Dispatcher<'_> {
     pub(super) fn process(&mut self, frame: FrameId, node: u32) {
         let at = (frame, node);
         let entry = self.frames[frame].nodes[node as usize];
-        if entry.state != StepState::Pending || self.holds_back(at) {
+        if entry.state != StepState::Pending || self.holds_back(at) || self.is_left(at) {
             return;
         }
         let program = self.program(frame);

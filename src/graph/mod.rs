@@ -2,6 +2,7 @@
 
 mod build;
 pub mod draw;
+mod needed;
 mod order;
 mod picture;
 
@@ -10,6 +11,7 @@ use std::sync::Arc;
 use petgraph::graph::{DiGraph, NodeIndex};
 
 pub use build::build;
+pub use needed::needed;
 pub use picture::drawing;
 
 /// The graphs of a plan's blocks, by the number of the block, and those of the plans that it calls.

@@ -10,6 +10,7 @@ mod permissions;
 mod process;
 mod system;
 mod transport;
+mod wanted;
 
 pub use catalog::{BUILT_IN, Catalog, Namespace, Tool};
 pub use credential::{sensitive_arguments, sensitive_result};
@@ -17,3 +18,4 @@ pub use effect::{Given, effect_of};
 pub use files::reached_file;
 pub use permissions::{Grant, OWN_FOLDER, PermissionError, Permissions};
 pub use transport::{Answer, CallError, Outcome, Reply, Request, Transport};
+pub use wanted::{Wanted, wanted_permission};

@@ -132,6 +132,56 @@ fn what_is_printed_can_be_chosen() {
 }
 
 #[test]
+fn a_run_up_to_a_step_leaves_the_rest_as_it_is() {
+    let plan = "use fs plan p() -> string { allow { write: [\".\"] }
+        step a = fs.write(path: \"a.txt\", content: \"a\")
+        step b = fs.write(path: \"b.txt\", content: \"b\")
+        step c = fs.write(path: \"c.txt\", content: \"c\")
+        listener l on a is completed { step d = fs.write(path: \"d.txt\", content: \"d\") }
+        reply \"done\" }";
+    let files = folder([("a.plan", plan)]);
+    let run = |arguments: &[&str]| planrun(arguments).within(files.path()).run();
+    let there = || ["a", "b", "c", "d"].map(|name| files.path().join(format!("{name}.txt")).exists());
+    let output = run(&["run", "a.plan", "--until", "b", "--run-id", "r"]);
+    assert_eq!((output.status, there()), (0, [true, true, false, false]), "{}", output.stderr);
+    let shown = run(&["runs", "show", "r", "--format", "json"]).json();
+    let states: Vec<&str> =
+        shown["steps"].as_array().unwrap().iter().take(3).map(|step| step["status"].as_str().unwrap()).collect();
+    assert_eq!((states, &shown["status"]), (vec!["completed", "completed", "pending"], &json!("paused")));
+    let output = run(&["run", "--resume", "r"]);
+    assert_eq!((output.status, output.stdout.as_str(), there()), (0, "done\n", [true; 4]), "{}", output.stderr);
+    let events = run(&["runs", "events", "r", "--format", "ndjson"]).stdout;
+    for path in ["a", "b", "c", "l[0].d"] {
+        let running = format!("\"event\":\"step.running\",\"path\":\"{path}\"");
+        assert_eq!(events.matches(&running).count(), 1, "{path}: {events}");
+    }
+}
+
+#[test]
+fn a_dry_run_does_nothing_and_knows_as_much_as_there_is_to_know() {
+    let files = folder([(
+        "a.plan",
+        "use fs, sys plan p(dir: string) { allow { write: [\"out\"] }
+         step w = fs.write(path: \"${dir}/x\", content: \"x\") step n = sys.now()
+         step m = fs.write(path: \"out/${string(n)}\", content: \"y\") confirm \"At ${string(n)}?\" by dir }",
+    )]);
+    let arguments = ["run", "a.plan", "-i", "dir=out", "--dry-run", "--format", "json"];
+    let output = planrun(arguments).within(files.path()).run();
+    let told = output.json();
+    assert_eq!((output.status, &told["dry_run"]), (0, &json!(true)), "{}", output.stderr);
+    assert_eq!(told["steps"][0]["permission"], json!({"allow": "write", "thing": "out/x", "granted": true}));
+    let path = json!({"expression": "\"out/${string(n)}\"", "after": ["n"]});
+    assert_eq!(
+        (&told["steps"][2]["unknown"]["path"], &told["steps"][2]["arguments"]),
+        (&path, &json!({"content": "y"}))
+    );
+    assert_eq!(told["steps"][2]["confirm"]["by"], json!({"value": "out"}));
+    assert_eq!(told["calls"], json!({"idempotent": 2, "read": 1}));
+    let names: Vec<_> = std::fs::read_dir(files.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["a.plan"], "no journal, no file");
+}
+
+#[test]
 fn a_text_reply_is_plain_and_its_escapes_are_shown() {
     let output = run("plan p() -> string { reply \"line\\u001b[31m\" }", &[]);
     assert!(!output.stdout.contains('\u{1b}'), "{:?}", output.stdout);

@@ -17,7 +17,7 @@ const ROWS: &[&[&str]] = &[
     &["syntax", "builtins", "tools", "journal"],
     &["format", "project", "sema"],
     &["graph", "eval", "import"],
-    &["lint", "engine"],
+    &["lint", "engine", "forecast"],
     &["mock", "plantest", "agent"],
     &["lsp", "serve"],
     &["cli"],

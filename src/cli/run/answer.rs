@@ -9,21 +9,34 @@ use crate::cli::{Exit, Failure, Terminal, ask};
 use crate::diag::render::{visible_line, visible_text};
 use crate::engine::{Interruption, Outcome};
 use crate::journal::StepError;
-use crate::protocol::{RunState, Sent};
+use crate::protocol::{RunState, Sent, StepState};
 use crate::types::{ErrorClass, Transient};
 use crate::value::Value;
+
+/// The step that a process was to go up to.
+#[derive(Clone, Copy)]
+pub struct UpTo<'a> {
+    pub step: &'a str,
+    /// Whether another process can go on with the run.
+    pub goes_on: bool,
+}
 
 /// Prints what came of a run.
 ///
 /// # Errors
 /// When it cannot be written.
-pub fn print(outcome: &Outcome, look: Look) -> Result<Exit, Failure> {
+pub fn print(outcome: &Outcome, until: Option<UpTo<'_>>, look: Look) -> Result<Exit, Failure> {
     let terminal = look.terminal;
     match look.format {
         RunFormat::Json => terminal.print(&document(outcome, look.output)?)?,
         RunFormat::Ndjson => {}
         RunFormat::Human | RunFormat::Quiet => {
-            let text = shown(outcome, look);
+            let text = match (&outcome.interruption, until) {
+                (Some(Interruption::Reached), Some(until)) if look.output == RunOutput::Reply => {
+                    output_of(outcome, until.step)
+                }
+                _ => shown(outcome, look),
+            };
             if !text.is_empty() {
                 terminal.print(&text)?;
             }
@@ -41,7 +54,7 @@ pub fn print(outcome: &Outcome, look: Look) -> Result<Exit, Failure> {
     }
     ask::tell_what_is_left(outcome, terminal);
     if let Some(interruption) = &outcome.interruption {
-        return Ok(interrupted(&outcome.run, interruption, terminal));
+        return Ok(interrupted(outcome, interruption, until, terminal));
     }
     if outcome.error.as_deref().is_some_and(is_out_of_reach) {
         terminal.say("check that the service runs and its address is right, or try the plan with `--mock`");
@@ -56,7 +69,8 @@ pub fn print(outcome: &Outcome, look: Look) -> Result<Exit, Failure> {
 }
 
 /// Why the process let go of the run, and how it goes on.
-fn interrupted(run: &str, why: &Interruption, terminal: Terminal) -> Exit {
+fn interrupted(outcome: &Outcome, why: &Interruption, until: Option<UpTo<'_>>, terminal: Terminal) -> Exit {
+    let run = &outcome.run;
     match why {
         Interruption::Journal(why) => {
             terminal.complain(why);
@@ -66,6 +80,13 @@ fn interrupted(run: &str, why: &Interruption, terminal: Terminal) -> Exit {
         Interruption::Asked => {
             terminal.say(&format!("interrupted; go on with `planrun run --resume {run}`"));
             Exit::Interrupted
+        }
+        Interruption::Reached => {
+            if let Some(UpTo { step, goes_on }) = until {
+                let on = format!("; go on with `planrun run --resume {run}`");
+                terminal.say(&format!("stopped after `{step}`{}", if goes_on { &on } else { "" }));
+            }
+            if outcome.error.is_some() { Exit::Findings } else { Exit::Fine }
         }
         Interruption::Failed(_) => {
             terminal.say(&format!(
@@ -101,14 +122,25 @@ fn document(outcome: &Outcome, output: RunOutput) -> Result<String, Failure> {
 /// What is printed of a run for people, as text that ends with a newline.
 fn shown(outcome: &Outcome, look: Look) -> String {
     match look.output {
-        RunOutput::Reply => match outcome.shown_reply() {
-            Some(Value::String(text)) => format!("{}\n", visible_text(&text)),
-            Some(reply) => pretty(&reply.to_json()),
-            None => String::new(),
-        },
+        RunOutput::Reply => outcome.shown_reply().map(|reply| printed(&reply)).unwrap_or_default(),
         RunOutput::Last => pretty(&results::last(outcome)),
         RunOutput::Full => pretty(&results::full(outcome)),
         RunOutput::Observations => visible_text(&results::observation_lines(outcome, look.language)).into_owned(),
+    }
+}
+
+/// What a step of the plan itself gave.
+fn output_of(outcome: &Outcome, step: &str) -> String {
+    let steps = outcome.steps();
+    let step = steps.iter().find(|report| *report.path == *step);
+    step.filter(|step| step.status == StepState::Completed).map(|step| printed(&step.output)).unwrap_or_default()
+}
+
+/// Text as it is, all else as JSON.
+fn printed(value: &Value) -> String {
+    match value {
+        Value::String(text) => format!("{}\n", visible_text(text)),
+        value => pretty(&value.to_json()),
     }
 }
 

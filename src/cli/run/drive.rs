@@ -5,14 +5,15 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::answer;
+use super::answer::{self, UpTo};
 use super::listener::Listener;
 use super::pinned::Pinned;
 use crate::cli::arguments::{Language, RunFormat, RunOutput};
 use crate::cli::runs::shown;
 use crate::cli::workspace::Workspace;
 use crate::cli::{Exit, Failure, Terminal};
-use crate::engine::{self, Answering, Context, Copies, Defaults, Observer, Outcome, Program, Silence};
+use crate::diag::closest;
+use crate::engine::{self, Answering, Context, Copies, Defaults, Observer, Outcome, Program, Silence, Until};
 use crate::host::Host;
 use crate::journal::store::{Digest, Driver, Journal, RunRow};
 use crate::journal::{Entry, Log, Past, Summary};
@@ -38,6 +39,7 @@ pub struct Look {
 
 impl Look {
     /// The reply, for people.
+    #[must_use]
     pub fn plain(terminal: Terminal) -> Self {
         Self { format: RunFormat::Human, output: RunOutput::Reply, language: Language::En, terminal }
     }
@@ -51,6 +53,15 @@ pub struct Onward {
     pub retries: bool,
     /// Even where it was paused because processes died at it.
     pub again: bool,
+    /// The step that this process goes up to.
+    pub until: Option<String>,
+}
+
+impl Onward {
+    /// Goes on as somebody wants who says nothing more.
+    pub fn new(look: Look) -> Self {
+        Self { look, answering: Answering::default(), retries: true, again: false, until: None }
+    }
 }
 
 /// A run and everything that it needs.
@@ -71,6 +82,8 @@ pub struct Job {
     pub copies: Option<Copies>,
     /// Who answers what the plan asks people.
     pub answering: Answering,
+    /// The step that this process goes up to.
+    pub until: Option<Until>,
 }
 
 /// Goes on with a run where it was; of one that has ended, tells how.
@@ -86,7 +99,7 @@ pub fn resume(journal: &Journal, location: &Location, row: &RunRow, onward: Onwa
                 look.terminal.print(&format!("{}\n", shown.line(&event?.line)))?;
             }
         }
-        return answer::print(&seen(journal, location, row)?, look);
+        return answer::print(&seen(journal, location, row)?, None, look);
     }
     go_further(journal, location, row, onward)
 }
@@ -99,7 +112,7 @@ pub fn go_further(
     journal: &Journal,
     location: &Location,
     row: &RunRow,
-    Onward { look, answering, retries, again }: Onward,
+    Onward { look, answering, retries, again, until }: Onward,
 ) -> Result<Exit, Failure> {
     let driver = journal.drive(&row.run)?;
     let past = fold(journal, &row.run)?;
@@ -108,6 +121,7 @@ pub fn go_further(
     }
     let mut job = Job::pinned(journal, location, row, &past)?;
     job.log = Some(Box::new(driver));
+    job.until = until.map(|step| until_step(&job.program, &step)).transpose()?;
     (job.answering, job.retries) = (answering, retries);
     job.past = Some(past).filter(|past| past.last > 0);
     job.drive(look)
@@ -128,6 +142,20 @@ fn pause(mut driver: Driver, row: &RunRow, past: &Past, terminal: Terminal) -> R
     );
     driver.close()?;
     Ok(Exit::Paused)
+}
+
+/// The step of a plan that a run goes up to.
+///
+/// # Errors
+/// When the plan itself has no such step.
+pub fn until_step(program: &Program, step: &str) -> Result<Until, Failure> {
+    Until::new(program, step).ok_or_else(|| {
+        let hint = match closest(step, Until::steps(program)) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("its own steps are {}", Until::steps(program).collect::<Vec<_>>().join(", ")),
+        };
+        Failure::Usage(format!("`{}` has no step `{step}` to go up to; {hint}", program.plan.name))
+    })
 }
 
 /// How a run stands, by living through what was written of it and doing nothing.
@@ -195,6 +223,7 @@ impl Job {
             retries: false,
             copies: None,
             answering: Answering::default(),
+            until: None,
         })
     }
 
@@ -203,8 +232,10 @@ impl Job {
     /// # Errors
     /// When the tools cannot be had.
     pub fn drive(self, look: Look) -> Result<Exit, Failure> {
+        let until = self.until.as_ref().map(|until| (until.step.clone(), self.log.is_some()));
         let outcome = runtime()?.block_on(self.execute(look))?;
-        answer::print(&outcome, look)
+        let until = until.as_ref().map(|(step, goes_on)| UpTo { step, goes_on: *goes_on });
+        answer::print(&outcome, until, look)
     }
 
     async fn execute(mut self, look: Look) -> Result<Outcome, Failure> {
@@ -244,6 +275,7 @@ impl Job {
             copies: self.copies.take(),
             retries: self.retries,
             answering: std::mem::take(&mut self.answering),
+            until: self.until.take(),
             ..Context::new(self.workspace.host.clone(), tools, &self.run, observer)
         }
     }

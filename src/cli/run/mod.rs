@@ -3,6 +3,7 @@
 mod answer;
 mod base;
 mod drive;
+mod dry;
 mod inputs;
 mod listener;
 mod pinned;
@@ -36,7 +37,8 @@ pub fn run(arguments: &RunArguments, project: Option<&Path>, terminal: Terminal)
     if let Some(run) = &arguments.resume {
         let (journal, location) = journal_of(arguments.file.as_deref(), project)?;
         let row = journal.run(run)?;
-        return resume(&journal, &location, &row, Onward { look, answering, retries: true, again: false });
+        let onward = Onward { answering, until: arguments.until.clone(), ..Onward::new(look) };
+        return resume(&journal, &location, &row, onward);
     }
     let Some(file) = &arguments.file else { return Err(Failure::Usage("name a plan file".to_owned())) };
     let workspace = Workspace::open(file, project)?;
@@ -56,20 +58,43 @@ pub fn run(arguments: &RunArguments, project: Option<&Path>, terminal: Terminal)
     let run = arguments.run_id.clone().unwrap_or_else(|| drive::new_run_id(&*workspace.host));
     let program = Arc::new(Program::new(checked.plan.clone()));
     let (mock, max_steps) = (arguments.mock, arguments.max_steps);
+    let until = arguments.until.as_deref().map(|step| drive::until_step(&program, step)).transpose()?;
+    if arguments.dry_run {
+        return dry::tell(&workspace, &checked, &inputs, (until.as_ref(), look));
+    }
     let (log, past, retries) = (None, None, false);
     let copies = match &base {
         Some(base) => Some(taken_over(base, (&program, &checked.source), arguments)?),
         None => None,
     };
     let definitions = definitions(&parse(&checked.source).file, &checked.plan.name);
-    let mut job =
-        Job { workspace, program, definitions, inputs, run, log, past, mock, max_steps, retries, copies, answering };
+    let job = Job {
+        workspace,
+        program,
+        definitions,
+        inputs,
+        run,
+        log,
+        past,
+        mock,
+        max_steps,
+        retries,
+        copies,
+        answering,
+        until,
+    };
+    start(job, &checked, arguments, look)
+}
+
+/// Writes down that a run begins, and drives it; one that is there already is gone on with.
+fn start(mut job: Job, checked: &CheckedPlan, arguments: &RunArguments, look: Look) -> Result<Exit, Failure> {
     if !arguments.no_journal {
-        match written_down(&job, &checked)? {
+        match written_down(&job, checked)? {
             Begun::New(log) => job.log = Some(log),
             Begun::Before(journal) => {
                 let row = journal.run(&job.run)?;
-                let onward = Onward { look, answering: job.answering, retries: true, again: false };
+                let (answering, until) = (job.answering, arguments.until.clone());
+                let onward = Onward { answering, until, ..Onward::new(look) };
                 return resume(&journal, &job.workspace.location, &row, onward);
             }
         }

@@ -81,11 +81,12 @@ pub fn last(outcome: &Outcome) -> Json {
 /// What the last step of a completed run gave, and how many there were; of any other run everything.
 pub fn last_with_status(outcome: &Outcome) -> Json {
     let steps = outcome.steps();
-    let (status, row) = (task_status(outcome), last_row(&steps));
-    let Some(row) = row.filter(|_| outcome.state == RunState::Completed) else { return full(outcome) };
+    let row = last_row(&steps).filter(|_| outcome.state == RunState::Completed);
+    let Some(row) = row else { return full(outcome) };
     let rows: Vec<Row> = steps.iter().map(Row::of).collect();
-    let stats = Stats::of(&rows);
-    json!({ "task_status": status, "stats": stats, "last_step_id": row.step_id, "tool": row.tool, "output": row.output })
+    let counts = Stats::of(&rows);
+    let status = task_status(outcome);
+    json!({ "task_status": status, "stats": counts, "last_step_id": row.step_id, "tool": row.tool, "output": row.output })
 }
 
 /// A line for each call that was made, or one that says that there was none.

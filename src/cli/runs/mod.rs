@@ -19,7 +19,6 @@ use clap::{Args, Subcommand, ValueEnum};
 use super::arguments::{Language, RunFormat, RunOutput};
 use super::run::{Look, Onward, go_further, journal_of, resume};
 use super::{Exit, Failure, Terminal};
-use crate::engine::Answering;
 use crate::journal::store::{Filter, Journal};
 use crate::journal::{Cancel, Said};
 use crate::project::Location;
@@ -169,7 +168,7 @@ fn go_on(
 ) -> Result<Exit, Failure> {
     let look = arguments.look.look(terminal);
     if let Some(run) = &arguments.run {
-        let onward = Onward { look, answering: Answering::default(), retries: true, again: arguments.again };
+        let onward = Onward { again: arguments.again, ..Onward::new(look) };
         return resume(journal, location, &journal.run(run)?, onward);
     }
     let due = Filter { due: Some(super::workspace::real_host().now()), ..Filter::default() };
@@ -179,7 +178,7 @@ fn go_on(
             continue;
         }
         terminal.say(&format!("{} ({})", row.run, row.plan));
-        let onward = Onward { look, answering: Answering::default(), retries: false, again: false };
+        let onward = Onward { retries: false, ..Onward::new(look) };
         let one = resume(journal, location, &row, onward)?;
         if one != Exit::Fine && one != Exit::Paused {
             exit = one;
@@ -204,8 +203,7 @@ fn retry(
         )));
     }
     let look = arguments.look.look(terminal);
-    let onward = Onward { look, answering: Answering::default(), retries: true, again: false };
-    go_further(journal, location, &row, onward)
+    go_further(journal, location, &row, Onward::new(look))
 }
 
 /// Asks for the end of a run. One that nobody drives is driven to its end here.
@@ -228,7 +226,7 @@ fn cancel(
     }
     let look = Look::plain(terminal);
     // Whoever ends a run at which processes die wants no more of it done.
-    let onward = Onward { look, answering: Answering::default(), retries: false, again: true };
+    let onward = Onward { retries: false, again: true, ..Onward::new(look) };
     resume(journal, location, &row, onward)?;
     Ok(Exit::Fine)
 }

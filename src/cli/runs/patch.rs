@@ -10,7 +10,7 @@ use crate::cli::run::{Job, Onward, Pinned, fold, resume};
 use crate::cli::workspace::Workspace;
 use crate::cli::{Exit, Failure, Terminal};
 use crate::diag::render::visible_line;
-use crate::engine::{Answering, Program};
+use crate::engine::Program;
 use crate::graph::Edge;
 use crate::journal::store::{Digest, Journal, RunRow};
 use crate::journal::{Event, EventKind, Past, PastStep};
@@ -78,8 +78,7 @@ pub fn run(journal: &Journal, location: &Location, arguments: &Arguments, termin
         return Ok(Exit::Fine);
     }
     let look = arguments.look.look(terminal);
-    let onward = Onward { look, answering: Answering::default(), retries: true, again: false };
-    resume(journal, location, &journal.run(&row.run)?, onward)
+    resume(journal, location, &journal.run(&row.run)?, Onward::new(look))
 }
 
 /// The names of what has started, and of all that this has read. A call that has failed, and for which the run has paused,

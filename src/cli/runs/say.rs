@@ -118,5 +118,5 @@ fn tell(
         return Ok(Exit::Fine);
     }
     let look = Look::plain(terminal);
-    resume(journal, location, row, Onward { look, answering: Answering::default(), retries: true, again: false })
+    resume(journal, location, row, Onward::new(look))
 }

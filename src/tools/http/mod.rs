@@ -4,6 +4,7 @@ mod client;
 mod fetch;
 mod status;
 
+pub(in crate::tools) use client::shown;
 pub use client::{HttpClient, HttpRequest, HttpResponse};
 pub use fetch::{Fetch, fetch_signature, method_effect};
 pub use status::failure;

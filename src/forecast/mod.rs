@@ -1,0 +1,133 @@
+//! What a run would do, as far as that is known before it does anything.
+
+mod knowledge;
+mod step;
+mod walk;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::{Map, Value as Json};
+
+use crate::host::Host;
+use crate::sema::Plan;
+use crate::source::Span;
+use crate::tools::Permissions;
+use crate::value::Value;
+
+/// What a forecast knows beside the plan.
+pub struct Surroundings<'a> {
+    pub host: &'a dyn Host,
+    /// Where relative paths begin.
+    pub root: &'a Path,
+    /// What the project lets plans reach; `None` where it sets no limit.
+    pub limit: Option<&'a Permissions>,
+    /// The text of the plan's own file.
+    pub text: &'a dyn Fn(Span) -> String,
+    /// The statements of the plan itself that are wanted; all where it says nothing.
+    pub wanted: Option<&'a BTreeSet<u32>>,
+}
+
+/// What a run would do.
+#[derive(Debug, Serialize)]
+pub struct Forecast {
+    pub version: u32,
+    pub plan: Arc<str>,
+    pub dry_run: bool,
+    pub steps: Vec<Item>,
+    /// How many calls of each class there are among the steps that would run, those that perhaps do included.
+    pub calls: BTreeMap<&'static str, usize>,
+    /// Why the run would fail, where that is known already.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fails: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reply: Option<Known>,
+    /// There are more steps than are listed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub truncated: bool,
+}
+
+/// One step.
+#[derive(Debug, Serialize)]
+pub struct Item {
+    /// `[*]` stands for elements, rounds and firings that are not known yet.
+    pub path: String,
+    /// `call`, `plan`, or the word that the step begins with.
+    pub kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub effect: Option<&'static str>,
+    pub runs: Runs,
+    /// Why it does not run: `guard`, `replied`, or `not needed`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<&'static str>,
+    pub arguments: Map<String, Json>,
+    /// Arguments that are not known yet.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub unknown: BTreeMap<String, Unknown>,
+    /// Somebody is asked before it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confirm: Option<Gate>,
+    /// What it needs to be allowed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub permission: Option<Permission>,
+}
+
+/// Whether something happens.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Runs {
+    Yes,
+    /// Something that is not known yet decides it.
+    Maybe,
+    No,
+}
+
+/// A value, or what stands for it.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+pub enum Known {
+    Value { value: Value },
+    Unknown { unknown: Unknown },
+}
+
+/// Something that is not known yet.
+#[derive(Clone, Debug, Serialize)]
+pub struct Unknown {
+    /// As the plan says it; absent in other files than the plan's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expression: Option<String>,
+    /// What it waits for.
+    pub after: Vec<Arc<str>>,
+    /// Why it will never be known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fails: Option<String>,
+}
+
+/// A question to people.
+#[derive(Clone, Debug, Serialize)]
+pub struct Gate {
+    pub text: Known,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<Known>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires: Option<Known>,
+}
+
+/// What a call needs to be allowed.
+#[derive(Clone, Debug, Serialize)]
+pub struct Permission {
+    /// The setting of `allow`.
+    pub allow: &'static str,
+    pub thing: String,
+    pub granted: bool,
+}
+
+/// What a run of a plan with these inputs would do.
+#[must_use]
+pub fn forecast(plan: &Arc<Plan>, inputs: &BTreeMap<Arc<str>, Value>, around: &Surroundings<'_>) -> Forecast {
+    walk::Walk::new(around).whole(plan, inputs)
+}

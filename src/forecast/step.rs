@@ -1,0 +1,274 @@
+//! One step: what it calls, with which arguments, and what stands before it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::Map;
+
+use super::walk::Walk;
+use super::{Gate, Item, Known, Permission, Runs};
+use crate::secrets::hidden;
+use crate::sema::expr::Code;
+use crate::sema::{BlockId, Call, Each, Node, Repeat, Step, StepKind, Target, Wait};
+use crate::tools::{sensitive_arguments, wanted_permission};
+use crate::types::{Signature, Type};
+use crate::value::{Key, Value};
+
+/// Whether a step runs, and why not.
+type Fate = (Runs, Option<&'static str>);
+
+impl Walk<'_> {
+    /// Lists a step and what it holds; its value, where that is known without calling anything.
+    pub(super) fn step(&mut self, frame: usize, node: &Node, step: &Step, fate: Fate) -> Option<Value> {
+        let name = node.name.as_deref().unwrap_or_default();
+        let path = self.path(frame, name);
+        let mut item = Item::new(path.clone(), step, fate);
+        if fate.0 == Runs::No {
+            (item.tool, item.effect) = (called(step), effect(step));
+            self.items.push(item);
+            return None;
+        }
+        item.confirm = self.gate(frame, step);
+        match &step.kind {
+            StepKind::Call(call) => self.call(frame, call, step, item),
+            StepKind::Do(body) => {
+                self.items.push(item);
+                self.held(frame, *body, path, fate.0)
+            }
+            StepKind::Each(each) => self.each(frame, each, item),
+            StepKind::Repeat(repeat) => {
+                self.repeat(frame, repeat, item);
+                None
+            }
+            StepKind::Race(branches) => {
+                self.items.push(item);
+                for (_, body) in branches {
+                    self.held(frame, *body, path.clone(), fate.0);
+                }
+                None
+            }
+            StepKind::Match { subject, arms } => {
+                self.take(frame, "value", subject, &mut item);
+                self.items.push(item);
+                let value = self.value(frame, subject);
+                let matching = |value: &Value| arms.iter().find(|(matcher, _)| matcher.matches(value));
+                if let Some((_, body)) = value.as_ref().and_then(matching) {
+                    return self.held(frame, *body, path, fate.0);
+                }
+                for (_, body) in arms {
+                    self.held(frame, *body, path.clone(), Runs::Maybe);
+                }
+                None
+            }
+            StepKind::Input(input) => {
+                let by = input.by.as_ref();
+                item.confirm = Some(self.question(frame, &input.prompt, by, input.expires.as_ref()));
+                self.items.push(item);
+                None
+            }
+            StepKind::Wait(wait) => {
+                self.wait(frame, wait, item);
+                None
+            }
+            StepKind::Ask(_) | StepKind::Infer(_) | StepKind::Damaged => {
+                self.items.push(item);
+                None
+            }
+        }
+    }
+
+    /// Walks through a block that a step holds; what it gives, where that is known.
+    fn held(&mut self, frame: usize, body: BlockId, path: String, runs: Runs) -> Option<Value> {
+        let inner = self.open_block(frame, body, path);
+        self.block(inner, runs);
+        self.frames[inner].value.clone()
+    }
+
+    fn wait(&mut self, frame: usize, wait: &Wait, mut item: Item) {
+        match wait {
+            Wait::For(code) => self.take(frame, "for", code, &mut item),
+            Wait::Until(code) => self.take(frame, "until", code, &mut item),
+            Wait::Event { .. } => {}
+        }
+        self.items.push(item);
+    }
+
+    fn call(&mut self, frame: usize, call: &Call, step: &Step, mut item: Item) -> Option<Value> {
+        (item.tool, item.effect) = (called(step), effect(step));
+        let mut known: Vec<(Arc<str>, Option<Value>)> = Vec::new();
+        for (name, code) in &call.arguments {
+            let value = self.value(frame, code);
+            if value.is_none() {
+                item.unknown.insert(name.to_string(), self.unknown(frame, code));
+            }
+            known.push((name.clone(), value));
+        }
+        match &call.target {
+            Target::Tool(signature) => {
+                let value = self.tool(frame, signature, &known, &mut item);
+                self.items.push(item);
+                value.filter(|_| step.until().is_none())
+            }
+            Target::Plan(index, _) => {
+                let plan = self.frames[frame].plan.plans.get(*index)?.clone();
+                let (path, runs) = (item.path.clone(), item.runs);
+                let inputs = known.into_iter().collect();
+                let permissions = self.frames[frame].permissions.clone();
+                let inner = self.open_plan(&plan, &inputs, Some(&permissions));
+                self.frames[inner].path = path;
+                for (name, value) in inputs {
+                    let value = value.map(|value| self.redactor.value(&value).unwrap_or(value));
+                    item.arguments.extend(value.map(|value| (name.to_string(), value.to_json())));
+                }
+                self.items.push(item);
+                self.block(inner, runs);
+                self.frames[inner].value.clone()
+            }
+        }
+    }
+
+    /// What is known of the arguments of a tool, and of its result.
+    fn tool(
+        &mut self,
+        frame: usize,
+        signature: &Signature,
+        known: &[(Arc<str>, Option<Value>)],
+        item: &mut Item,
+    ) -> Option<Value> {
+        let values = known.iter().filter_map(|(name, value)| Some((Key::String(name.clone()), value.clone()?)));
+        let arguments = Value::object(values);
+        let labels = sensitive_arguments(signature, &arguments);
+        self.note_secrets(&arguments, &labels);
+        let shown = hidden(&arguments, &labels);
+        let shown = self.redactor.value(&shown).unwrap_or(shown);
+        for (name, value) in shown.as_map().into_iter().flatten() {
+            item.arguments.insert(name.to_string(), value.to_json());
+        }
+        let wanted = wanted_permission(signature, &arguments, (self.around.host, self.around.root));
+        item.permission = wanted.map(|wanted| Permission {
+            allow: wanted.setting,
+            granted: wanted.granted(&self.frames[frame].permissions),
+            thing: self.redactor.text(&wanted.thing).into_owned(),
+        });
+        if signature.returns == Type::Null {
+            return Some(Value::Null);
+        }
+        let back = signature.gives_back.as_ref()?;
+        known.iter().find(|(name, _)| name == back)?.1.clone()
+    }
+
+    fn each(&mut self, frame: usize, each: &Each, mut item: Item) -> Option<Value> {
+        self.take(frame, "list", &each.list, &mut item);
+        let (path, runs) = (item.path.clone(), item.runs);
+        self.items.push(item);
+        let Some(Value::List(elements)) = self.value(frame, &each.list) else {
+            let inner = self.open_block(frame, each.body, format!("{path}[*]"));
+            self.block(inner, Runs::Maybe);
+            return None;
+        };
+        let mut values = Vec::new();
+        for (index, element) in elements.iter().enumerate() {
+            let inner = self.open_block(frame, each.body, String::new());
+            let index_value = Value::Int(i64::try_from(index).unwrap_or(i64::MAX));
+            for (slot, value) in [element.clone(), index_value].into_iter().enumerate() {
+                if let Some(place) = self.frames[inner].slots.get_mut(slot) {
+                    *place = Some(value);
+                }
+            }
+            let key = each.by.as_ref().and_then(|by| self.value(inner, by));
+            let label = key.map_or_else(|| index.to_string(), |key| key.to_json_text());
+            self.frames[inner].path = format!("{path}[{label}]");
+            self.block(inner, runs);
+            values.push(self.frames[inner].value.clone());
+        }
+        let values: Option<Vec<Value>> = values.into_iter().collect();
+        values.filter(|_| !each.settle).map(Value::list)
+    }
+
+    /// The first round; how many there are is not known.
+    fn repeat(&mut self, frame: usize, repeat: &Repeat, mut item: Item) {
+        self.take(frame, "first", &repeat.initial, &mut item);
+        let (path, runs) = (item.path.clone(), item.runs);
+        self.items.push(item);
+        let first = self.value(frame, &repeat.initial);
+        for (label, runs, state) in [("0", runs, first), ("*", Runs::Maybe, None)] {
+            let inner = self.open_block(frame, repeat.body, format!("{path}[{label}]"));
+            if let Some(place) = self.frames[inner].slots.first_mut() {
+                *place = state;
+            }
+            self.block(inner, runs);
+        }
+    }
+
+    /// Shows what a step that holds others, or waits, begins with.
+    fn take(&mut self, frame: usize, name: &str, code: &Code, item: &mut Item) {
+        match self.known(frame, code) {
+            Known::Value { value } => drop(item.arguments.insert(name.to_owned(), value.to_json())),
+            Known::Unknown { unknown } => drop(item.unknown.insert(name.to_owned(), unknown)),
+        }
+    }
+
+    fn gate(&self, frame: usize, step: &Step) -> Option<Gate> {
+        let confirm = step.clauses.as_ref()?.confirm.as_ref()?;
+        Some(self.question(frame, &confirm.text, confirm.by.as_ref(), confirm.expires.as_ref()))
+    }
+
+    fn question(&self, frame: usize, text: &Code, by: Option<&Code>, expires: Option<&Code>) -> Gate {
+        let known = |code: &Code| self.known(frame, code);
+        Gate { text: known(text), by: by.map(known), expires: expires.map(known) }
+    }
+
+    fn known(&self, frame: usize, code: &Code) -> Known {
+        match self.value(frame, code) {
+            Some(value) => Known::Value { value: self.redactor.value(&value).unwrap_or(value) },
+            None => Known::Unknown { unknown: self.unknown(frame, code) },
+        }
+    }
+}
+
+impl Item {
+    fn new(path: String, step: &Step, (runs, reason): Fate) -> Self {
+        Self {
+            path,
+            kind: kind(step),
+            tool: None,
+            effect: None,
+            runs,
+            reason,
+            arguments: Map::new(),
+            unknown: BTreeMap::new(),
+            confirm: None,
+            permission: None,
+        }
+    }
+}
+
+fn kind(step: &Step) -> &'static str {
+    match &step.kind {
+        StepKind::Call(Call { target: Target::Tool(_), .. }) => "call",
+        StepKind::Call(Call { target: Target::Plan(..), .. }) => "plan",
+        StepKind::Do(_) => "do",
+        StepKind::Each(_) => "each",
+        StepKind::Repeat(_) => "repeat",
+        StepKind::Race(_) => "race",
+        StepKind::Match { .. } => "match",
+        StepKind::Ask(_) => "ask",
+        StepKind::Infer(_) => "infer",
+        StepKind::Input(_) => "input",
+        StepKind::Wait(_) => "wait",
+        StepKind::Damaged => "damaged",
+    }
+}
+
+fn called(step: &Step) -> Option<String> {
+    let StepKind::Call(call) = &step.kind else { return None };
+    Some(match &call.target {
+        Target::Tool(signature) => signature.path(),
+        Target::Plan(_, name) => name.to_string(),
+    })
+}
+
+fn effect(step: &Step) -> Option<&'static str> {
+    let StepKind::Call(call) = &step.kind else { return None };
+    Some(call.effect.name())
+}

@@ -1,0 +1,266 @@
+//! Walking a plan in the order of its text, with what is known.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::knowledge::{Came, Condition, Frame, come, unknown};
+use super::{Forecast, Item, Known, Runs, Surroundings};
+use crate::secrets::Redactor;
+use crate::sema::expr::Code;
+use crate::sema::{BlockId, Listener, Node, NodeKind, Plan};
+use crate::tools::Permissions;
+use crate::value::Value;
+
+/// Steps beyond these are not listed.
+const MOST_STEPS: usize = 10_000;
+
+/// A walk through a plan.
+pub(super) struct Walk<'a> {
+    pub around: &'a Surroundings<'a>,
+    pub frames: Vec<Frame>,
+    pub items: Vec<Item>,
+    pub redactor: Redactor,
+    fails: Option<String>,
+    reply: Option<Known>,
+    truncated: bool,
+}
+
+impl<'a> Walk<'a> {
+    pub(super) fn new(around: &'a Surroundings<'a>) -> Self {
+        let (frames, items, redactor) = (Vec::new(), Vec::new(), Redactor::default());
+        Self { around, frames, items, redactor, fails: None, reply: None, truncated: false }
+    }
+
+    pub(super) fn whole(mut self, plan: &Arc<Plan>, inputs: &BTreeMap<Arc<str>, Value>) -> Forecast {
+        let inputs = inputs.iter().map(|(name, value)| (name.clone(), Some(value.clone()))).collect();
+        let root = self.open_plan(plan, &inputs, self.around.limit);
+        self.block(root, Runs::Yes);
+        let mut calls = BTreeMap::new();
+        for effect in
+            self.items.iter().filter(|item| item.runs != Runs::No && item.kind == "call").filter_map(|item| item.effect)
+        {
+            *calls.entry(effect).or_insert(0) += 1;
+        }
+        Forecast {
+            version: 1,
+            plan: plan.name.clone(),
+            dry_run: true,
+            steps: self.items,
+            calls,
+            fails: self.fails.map(|why| self.redactor.text(&why).into_owned()),
+            reply: self.reply,
+            truncated: self.truncated,
+        }
+    }
+
+    /// The frame of a plan with what is known of its inputs.
+    pub(super) fn open_plan(
+        &mut self,
+        plan: &Arc<Plan>,
+        inputs: &BTreeMap<Arc<str>, Option<Value>>,
+        limit: Option<&Permissions>,
+    ) -> usize {
+        let own =
+            plan.allow.as_ref().and_then(|grant| Permissions::new(grant, self.around.root, self.around.host).ok());
+        let permissions = match (own, limit) {
+            (Some(own), Some(limit)) => own.within(limit),
+            (Some(only), None) => only,
+            (None, Some(only)) => only.clone(),
+            (None, None) => Permissions::none(),
+        };
+        let frame = self.frames.len();
+        self.frames.push(Frame::new(plan, BlockId(0), Arc::new(permissions)));
+        for (slot, parameter) in plan.parameters.iter().enumerate() {
+            let value = match (inputs.get(&parameter.name), &parameter.default) {
+                (Some(given), _) => given.clone(),
+                (None, Some(default)) => match come(&self.frames, frame, default) {
+                    Came::Value(value) => Some(value),
+                    Came::Unknown | Came::Fails(_) => None,
+                },
+                (None, None) => Some(Value::Null),
+            };
+            if let Some(value) = &value {
+                self.note_secrets(value, &parameter.sensitive);
+            }
+            if let Some(place) = self.frames[frame].slots.get_mut(slot) {
+                *place = value;
+            }
+        }
+        frame
+    }
+
+    /// What stands at these places is not shown.
+    pub(super) fn note_secrets(&mut self, value: &Value, paths: &[Arc<str>]) {
+        let redactor = &mut self.redactor;
+        for path in paths {
+            crate::secrets::at_path(value, path, &mut |secret| redactor.add_value(secret));
+        }
+    }
+
+    /// Every statement of a frame, whose own turn comes surely or perhaps.
+    pub(super) fn block(&mut self, frame: usize, whole: Runs) {
+        let plan = self.frames[frame].plan.clone();
+        let mut whole = whole;
+        for (index, node) in plan.block(self.frames[frame].block).nodes.iter().enumerate() {
+            if self.items.len() >= MOST_STEPS {
+                self.truncated = true;
+                return;
+            }
+            let wanted = self.around.wanted.filter(|_| frame == 0);
+            let (runs, reason) = match (wanted, self.guard(frame, node)) {
+                (Some(wanted), _) if u32::try_from(index).is_ok_and(|index| !wanted.contains(&index)) => {
+                    (Runs::No, Some("not needed"))
+                }
+                (_, Runs::No) if whole != Runs::No => (Runs::No, Some("guard")),
+                (_, guard) => (least(guard, whole), (whole == Runs::No).then_some("replied")),
+            };
+            self.node(frame, index, node, (runs, reason));
+            // A reply or a yield under a condition leaves out what stands below, surely or perhaps.
+            if matches!(node.kind, NodeKind::Reply(_) | NodeKind::Yield(_)) && !node.guard.is_empty() {
+                whole = match runs {
+                    Runs::Yes => Runs::No,
+                    Runs::Maybe => least(whole, Runs::Maybe),
+                    Runs::No => whole,
+                };
+            }
+        }
+    }
+
+    fn node(&mut self, frame: usize, index: usize, node: &Node, (runs, reason): (Runs, Option<&'static str>)) {
+        match &node.kind {
+            NodeKind::Condition(code) => {
+                let condition = match (runs, come(&self.frames, frame, code)) {
+                    (Runs::No, _) => Condition::Untaken,
+                    (Runs::Yes, Came::Value(Value::Bool(true))) => Condition::True,
+                    (Runs::Yes | Runs::Maybe, Came::Value(Value::Bool(false))) => Condition::False,
+                    (Runs::Yes | Runs::Maybe, _) => Condition::Unknown,
+                };
+                self.frames[frame].conditions[index] = condition;
+            }
+            NodeKind::Let(code) => {
+                let value = self.value(frame, code);
+                self.put(frame, node, value);
+            }
+            NodeKind::Step(step) => {
+                let value = self.step(frame, node, step, (runs, reason));
+                let value = match runs {
+                    Runs::Yes => value,
+                    Runs::Maybe => None,
+                    Runs::No => Some(Value::Null).filter(|_| reason == Some("guard")),
+                };
+                self.put(frame, node, value);
+            }
+            NodeKind::Ensure { condition, message } if runs == Runs::Yes => {
+                if let Came::Value(Value::Bool(false)) = come(&self.frames, frame, condition) {
+                    let message = self.value(frame, message);
+                    self.fail(format!("validation.ensure: {}", plain(message.as_ref())));
+                }
+            }
+            NodeKind::Fail(failing) if runs == Runs::Yes => {
+                let message = failing.message.as_ref().and_then(|message| self.value(frame, message));
+                self.fail(format!("{}: {}", failing.class, plain(message.as_ref())));
+            }
+            NodeKind::Reply(code) | NodeKind::Yield(code) if runs != Runs::No => self.reply(frame, code, runs),
+            NodeKind::Listener(listener) if runs != Runs::No => self.listener(frame, node, listener),
+            NodeKind::Ensure { .. }
+            | NodeKind::Fail(_)
+            | NodeKind::Reply(_)
+            | NodeKind::Yield(_)
+            | NodeKind::Next(_)
+            | NodeKind::Task(_)
+            | NodeKind::Set(_)
+            | NodeKind::Listener(_) => {}
+        }
+    }
+
+    fn reply(&mut self, frame: usize, code: &Code, runs: Runs) {
+        let value = self.value(frame, code).filter(|_| runs == Runs::Yes);
+        if frame == 0 && self.reply.as_ref().is_none_or(|reply| reply.value().is_none()) {
+            self.reply = Some(match &value {
+                Some(value) => Known::Value { value: self.redactor.value(value).unwrap_or_else(|| value.clone()) },
+                None => Known::Unknown { unknown: self.unknown(frame, code) },
+            });
+        }
+        let own = &mut self.frames[frame].value;
+        if own.is_none() {
+            *own = value;
+        }
+    }
+
+    /// What happens because of an event, each time one comes.
+    fn listener(&mut self, frame: usize, node: &Node, listener: &Listener) {
+        let name = node.name.as_deref().unwrap_or_default();
+        let path = format!("{}[*]", self.path(frame, name));
+        let inner = self.open_block(frame, listener.body, path);
+        self.block(inner, Runs::Maybe);
+    }
+
+    /// A frame for a block that reads the names of another one.
+    pub(super) fn open_block(&mut self, outer: usize, block: BlockId, path: String) -> usize {
+        let (plan, permissions) = (self.frames[outer].plan.clone(), self.frames[outer].permissions.clone());
+        let path = match &plan.block(block).label {
+            Some(label) => format!("{path}.{label}"),
+            None => path,
+        };
+        self.frames.push(Frame { outer: Some(outer), path, ..Frame::new(&plan, block, permissions) });
+        self.frames.len() - 1
+    }
+
+    fn guard(&self, frame: usize, node: &Node) -> Runs {
+        let conditions = &self.frames[frame].conditions;
+        node.guard.iter().fold(Runs::Yes, |runs, atom| {
+            let holds = match conditions[atom.condition.0 as usize] {
+                Condition::True if !atom.negated => Runs::Yes,
+                Condition::False if atom.negated => Runs::Yes,
+                Condition::True | Condition::False | Condition::Untaken => Runs::No,
+                Condition::Unknown => Runs::Maybe,
+            };
+            least(runs, holds)
+        })
+    }
+
+    /// The value of an expression, where it is known.
+    pub(super) fn value(&self, frame: usize, code: &Code) -> Option<Value> {
+        match come(&self.frames, frame, code) {
+            Came::Value(value) => Some(value),
+            Came::Unknown | Came::Fails(_) => None,
+        }
+    }
+
+    /// What stands for an expression that is not known.
+    pub(super) fn unknown(&self, frame: usize, code: &Code) -> super::Unknown {
+        let own = Arc::ptr_eq(&self.frames[frame].plan, &self.frames[0].plan);
+        let text = own.then(|| (self.around.text)(code.span).split_whitespace().collect::<Vec<_>>().join(" "));
+        unknown(&self.frames, frame, code, text.map(|text| self.redactor.text(&text).into_owned()))
+    }
+
+    fn put(&mut self, frame: usize, node: &Node, value: Option<Value>) {
+        let place = node.slot.and_then(|slot| self.frames[frame].slots.get_mut(slot as usize));
+        if let Some(place) = place {
+            *place = value;
+        }
+    }
+
+    fn fail(&mut self, why: String) {
+        self.fails.get_or_insert(why);
+    }
+
+    /// The path of a name in a frame.
+    pub(super) fn path(&self, frame: usize, name: &str) -> String {
+        let outer = &self.frames[frame].path;
+        if outer.is_empty() { name.to_owned() } else { format!("{outer}.{name}") }
+    }
+}
+
+/// What comes of both.
+fn least(one: Runs, other: Runs) -> Runs {
+    match (one, other) {
+        (Runs::No, _) | (_, Runs::No) => Runs::No,
+        (Runs::Maybe, _) | (_, Runs::Maybe) => Runs::Maybe,
+        (Runs::Yes, Runs::Yes) => Runs::Yes,
+    }
+}
+
+fn plain(value: Option<&Value>) -> String {
+    value.map_or_else(String::new, |value| value.as_str().map_or_else(|| value.to_json_text(), str::to_owned))
+}

@@ -1,0 +1,64 @@
+//! What a statement needs to have happened: for running a plan up to it.
+
+use std::collections::BTreeSet;
+
+use petgraph::Direction;
+use petgraph::graph::NodeIndex;
+use petgraph::visit::EdgeRef as _;
+
+use super::{BlockGraph, Edge, Vertex};
+use crate::sema::{Block, NodeKind};
+
+/// The vertices that this one needs, itself included: what it reads, its guard, what stands in its `after`, earlier calls
+/// on the same state, and the decisions above it. A read that it must not overtake counts: later it would see what the
+/// effect has changed.
+#[must_use]
+pub fn needed(graph: &BlockGraph, block: &Block, target: u32) -> BTreeSet<u32> {
+    let mut found = BTreeSet::new();
+    let mut open = vec![target];
+    while let Some(vertex) = open.pop() {
+        if !found.insert(vertex) {
+            continue;
+        }
+        for edge in graph.dag.edges_directed(NodeIndex::new(vertex as usize), Direction::Incoming) {
+            match edge.weight() {
+                Edge::Data | Edge::State | Edge::Guard | Edge::After | Edge::Effect | Edge::Settle => {
+                    open.push(super::narrow(edge.source().index()));
+                }
+                Edge::Listener => {}
+            }
+        }
+        let above = || (0..vertex).filter(|above| (*above as usize) < graph.nodes);
+        match graph.vertex(vertex) {
+            Vertex::Free | Vertex::Join => {}
+            Vertex::Decisions => open.extend(above().filter(|above| decides(block, *above))),
+            Vertex::Everything => open.extend(above()),
+        }
+        if (vertex as usize) < graph.nodes && block.nodes[vertex as usize].event().is_some() {
+            // Who brings the event about is not told by edges.
+            open.extend((0..super::narrow(graph.nodes)).filter(|node| reacts(block, *node)));
+        }
+    }
+    found
+}
+
+/// Whether effects below wait for the decision of a statement.
+fn decides(block: &Block, node: u32) -> bool {
+    let node = &block.nodes[node as usize];
+    match node.kind {
+        NodeKind::Ensure { .. } => true,
+        NodeKind::Fail(_) | NodeKind::Reply(_) => !node.guard.is_empty(),
+        NodeKind::Condition(_)
+        | NodeKind::Let(_)
+        | NodeKind::Step(_)
+        | NodeKind::Yield(_)
+        | NodeKind::Next(_)
+        | NodeKind::Task(_)
+        | NodeKind::Set(_)
+        | NodeKind::Listener(_) => false,
+    }
+}
+
+fn reacts(block: &Block, node: u32) -> bool {
+    matches!(block.nodes[node as usize].kind, NodeKind::Listener(_) | NodeKind::Set(_))
+}
