@@ -11,7 +11,7 @@ use super::arguments::{RunArguments, RunFormat};
 use super::{Failure, Terminal};
 use crate::diag::render::visible_line;
 use crate::engine::{Answering, Asker, Asking, Outcome};
-use crate::journal::{FormField, Given, Question, Waiting};
+use crate::journal::{AnswerError, FormField, Given, Question, Waiting};
 use crate::types::{Literal, Type, decode, from_schema};
 use crate::value::timestamp_text;
 
@@ -29,6 +29,19 @@ pub(super) fn answering(arguments: &RunArguments, terminal: Terminal) -> Result<
         takes_input && arguments.format == RunFormat::Human && terminal.is_watched() && io::stdin().is_terminal();
     let asker = present.then(|| Arc::new(AtTerminal { terminal, turn: Arc::default() }) as Arc<dyn Asker>);
     Ok(Answering { answers, asker })
+}
+
+/// Why an answer is not taken, and what to write instead.
+pub(super) fn refusal(error: &AnswerError) -> String {
+    match error {
+        AnswerError::Role { role, .. } => format!("{error}: add `--by {role}`"),
+        AnswerError::Unknown { .. }
+        | AnswerError::Twice(_)
+        | AnswerError::Late { .. }
+        | AnswerError::Withdrawn(_)
+        | AnswerError::Unreadable(_)
+        | AnswerError::Misfit { .. } => error.to_string(),
+    }
 }
 
 /// Tells what a run still waits for, and which answers nothing asked for.

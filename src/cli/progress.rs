@@ -49,7 +49,30 @@ impl Progress {
     /// The step has ended, or waits for somebody.
     pub fn finished(&mut self, path: &str, state: StepState, attempts: u32, duration: Duration) {
         if let Some(screen) = &mut self.screen {
-            screen.settle(path, settled(path, state, attempts, duration, screen.look));
+            screen.settle(path, &settled(path, state, attempts, duration, screen.look));
+        }
+    }
+
+    /// A task has another status.
+    pub fn moved(&mut self, task: &str, title: Option<&str>, status: &str) {
+        if let Some(screen) = &mut self.screen {
+            screen.tell(&changed(task, title, status, screen.look));
+        }
+    }
+
+    /// An event has fired a listener.
+    pub fn fired(&mut self, path: &str) {
+        if let Some(screen) = &mut self.screen {
+            let sign = if screen.look.unicode { "→" } else { ">" };
+            screen.tell(&format!("{sign} {} fired", short(path)));
+        }
+    }
+
+    /// Tells something beside the live lines, which make room for it.
+    pub fn beside(&self, tell: impl FnOnce()) {
+        match &self.screen {
+            Some(screen) => screen.lines.suspend(tell),
+            None => tell(),
         }
     }
 
@@ -101,13 +124,12 @@ impl Screen {
         self.count_rest();
     }
 
-    fn settle(&mut self, path: &str, line: String) {
+    fn settle(&mut self, path: &str, line: &str) {
         if let Some(line) = self.running.shift_remove(path).and_then(|step| step.line) {
             line.finish_and_clear();
             self.lines.remove(&line);
         }
-        // A terminal that went away is no reason to stop the run.
-        let _ = self.lines.println(line);
+        self.tell(line);
         let shown = self.running.values().filter(|step| step.line.is_some()).count();
         let next = self
             .running
@@ -121,6 +143,12 @@ impl Screen {
             }
         }
         self.count_rest();
+    }
+
+    /// A line above the live ones, which stays.
+    fn tell(&self, line: &str) {
+        // A terminal that went away is no reason to stop the run.
+        let _ = self.lines.println(line);
     }
 
     fn line(&self, index: usize, text: &str) -> ProgressBar {
@@ -182,6 +210,14 @@ fn settled(path: &str, state: StepState, attempts: u32, duration: Duration, look
     let tries = if attempts > 1 { format!(", {attempts} attempts") } else { String::new() };
     let took = if state == StepState::Skipped { String::new() } else { format!(" ({}{tries})", length(duration)) };
     format!("{sign} {}{word}{took}", short(path))
+}
+
+/// One line for a task: a sign, its name and title, and its new status.
+fn changed(task: &str, title: Option<&str>, status: &str, look: Look) -> String {
+    let sign = if look.unicode { "◆" } else { "*" };
+    let sign = if look.color { sign.style(Style::new().blue()).to_string() } else { sign.to_owned() };
+    let title = title.map(|title| format!(" ({})", short(title))).unwrap_or_default();
+    format!("{sign} {}{title}: {}", short(task), short(status))
 }
 
 /// A path and what it calls.
@@ -279,6 +315,24 @@ mod tests {
         assert_eq!(thrice, "✓ a (20ms, 3 attempts)");
         let colour = Look { color: true, unicode: false, ..Look::PLAIN };
         assert!(settled("a", StepState::Completed, 1, TICK, colour).contains("\x1b[32mok\x1b"));
+    }
+
+    #[test]
+    fn tasks_and_firings_are_told_above_the_live_lines() {
+        let (mut progress, paper) = on_paper();
+        progress.started("a", "ns.tool");
+        progress.moved("registered", Some("Employee is in HR"), "done");
+        progress.moved("k.inner", None, "done");
+        progress.fired("alarm[0]");
+        progress.beside(|| paper.write("beside\n"));
+        progress.finished("a", StepState::Completed, 1, TICK);
+        progress.close();
+        let text = paper.0.lock().unwrap();
+        for line in ["◆ registered (Employee is in HR): done", "◆ k.inner: done", "→ alarm[0] fired", "beside", "✓ a"]
+        {
+            assert!(text.contains(line), "{line}: {text}");
+        }
+        assert_eq!(changed("a\x1b", None, "b", Look { unicode: false, ..Look::PLAIN }), "* a\\u{1b}: b");
     }
 
     #[test]

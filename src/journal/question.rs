@@ -83,9 +83,7 @@ pub enum AnswerError {
     Late { path: Arc<str>, until: String },
     #[error("`{0}` is not asked any more: its step has ended")]
     Withdrawn(Arc<str>),
-    #[error(
-        "`{path}` is for the role `{role}`, and {who}; answer with `\"by\": \"{role}\"` or `\"by\": \"{role}:NAME\"`"
-    )]
+    #[error("`{path}` is for the role `{role}`, and {who}; answer as `{role}` or `{role}:NAME`")]
     Role { path: Arc<str>, role: Arc<str>, who: String },
     #[error("{0}")]
     Unreadable(String),

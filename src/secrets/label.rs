@@ -9,11 +9,15 @@ use crate::value::{Key, Value};
 
 /// Visits every value that stands at a path; an empty path is the value itself.
 pub fn at_path(value: &Value, path: &str, visit: &mut dyn FnMut(&Value)) {
-    match (value, path.split_once('.').unwrap_or((path, ""))) {
-        _ if path.is_empty() => visit(value),
-        (Value::List(items), _) => items.iter().for_each(|item| at_path(item, path, visit)),
-        (Value::Map(map), (first, rest)) => map.get(first).into_iter().for_each(|inner| at_path(inner, rest, visit)),
-        _ => {}
+    if path.is_empty() {
+        return visit(value);
+    }
+    if let Some(items) = value.as_list() {
+        return items.iter().for_each(|item| at_path(item, path, visit));
+    }
+    let (first, rest) = path.split_once('.').unwrap_or((path, ""));
+    if let Some(inner) = value.get(first) {
+        at_path(inner, rest, visit);
     }
 }
 
@@ -24,19 +28,20 @@ pub fn hidden(value: &Value, paths: &[Arc<str>]) -> Value {
 }
 
 fn hide(value: &Value, path: &str) -> Value {
-    match (value, path.split_once('.').unwrap_or((path, ""))) {
-        (Value::Null, _) => Value::Null,
-        _ if path.is_empty() => Value::from(MARK),
-        (Value::List(items), _) => Value::list(items.iter().map(|item| hide(item, path))),
-        (Value::Map(map), (first, rest)) => {
-            let mut map = (**map).clone();
-            if let Some(inner) = map.get(first) {
-                let inner = hide(inner, rest);
-                map.insert(Key::from(first), inner);
-            }
+    if path.is_empty() {
+        return if value.is_null() { Value::Null } else { Value::from(MARK) };
+    }
+    if let Some(items) = value.as_list() {
+        return Value::list(items.iter().map(|item| hide(item, path)));
+    }
+    let (first, rest) = path.split_once('.').unwrap_or((path, ""));
+    match (value.as_map(), value.get(first)) {
+        (Some(map), Some(inner)) => {
+            let mut map = map.clone();
+            map.insert(Key::from(first), hide(inner, rest));
             Value::Map(Arc::new(map))
         }
-        _ => value.clone(),
+        (None | Some(_), _) => value.clone(),
     }
 }
 

@@ -127,6 +127,94 @@ fn explain_lists_groups_and_suggests() {
     assert!(unknown.stderr.contains("did you mean `unknown-tool`?"), "{}", unknown.stderr);
 }
 
+/// The cells of the rows of a table below this heading row.
+fn rows(text: &str, heading: &str) -> Vec<Vec<String>> {
+    let lines = text.lines().skip_while(|line| *line != heading).skip(2).take_while(|line| line.starts_with('|'));
+    let cells = |line: &str| line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect();
+    lines.map(cells).collect()
+}
+
+/// The words in backquotes of a text.
+fn words(text: &str) -> Vec<&str> {
+    text.split('`').skip(1).step_by(2).collect()
+}
+
+const MCP: [&str; 5] = ["working", "input_required", "completed", "failed", "cancelled"];
+const A2A: [&str; 6] = ["SUBMITTED", "WORKING", "INPUT_REQUIRED", "COMPLETED", "FAILED", "CANCELED"];
+
+#[test]
+fn every_kind_of_event_has_its_name_elsewhere() {
+    let text = std::fs::read_to_string(root().join("docs/events.md")).unwrap();
+    let rows = rows(&text, "| event | CloudEvent `type` | `subject` | MCP task | A2A task state |");
+    let mut names: Vec<&str> = rows.iter().flat_map(|row| words(&row[0])).collect();
+    names.sort_unstable();
+    let mut known = planrun::journal::EventName::ALL.map(planrun::journal::EventName::name);
+    known.sort_unstable();
+    assert_eq!(names, known, "a row each");
+    for row in &rows {
+        let [event, kind, subject, mcp, a2a] = &row[..] else { panic!("{row:?}") };
+        let event = words(event)[0];
+        assert_eq!(words(kind), [format!("planrun.{event}")]);
+        assert_eq!(event.starts_with("run."), subject == "none", "only what speaks of the run has no subject: {row:?}");
+        let (told, states) = (words(mcp), words(a2a));
+        assert!(mcp.contains("same") || !told.is_empty(), "{row:?}");
+        assert_eq!(mcp.contains("same"), a2a.contains("same"), "{row:?}");
+        assert!(told.iter().all(|word| MCP.contains(word) || ["confirm", "input", "answer"].contains(word)), "{row:?}");
+        let known = |word: &&str| word.strip_prefix("TASK_STATE_").is_some_and(|state| A2A.contains(&state));
+        assert!(states.iter().all(|word| known(word) || ["confirm", "input", "answer"].contains(word)), "{row:?}");
+    }
+}
+
+#[test]
+fn every_state_has_its_name_elsewhere() {
+    use planrun::protocol::{RunState, StepState};
+    let text = std::fs::read_to_string(root().join("docs/events.md")).unwrap();
+    let runs = rows(&text, "| run | MCP task | A2A task state |");
+    let steps = rows(&text, "| step | MCP task | A2A task state |");
+    let named = |rows: &[Vec<String>]| {
+        let mut names: Vec<String> = rows.iter().map(|row| words(&row[0])[0].to_owned()).collect();
+        names.dedup();
+        names
+    };
+    let sorted = |mut names: Vec<String>| {
+        names.sort();
+        names
+    };
+    assert_eq!(sorted(named(&runs)), sorted(RunState::ALL.map(|state| state.name().to_owned()).to_vec()));
+    assert_eq!(sorted(named(&steps)), sorted(StepState::ALL.map(|state| state.name().to_owned()).to_vec()));
+    for row in runs.iter().chain(&steps) {
+        let (mcp, a2a) = (words(&row[1])[0], words(&row[2])[0]);
+        let expected = match mcp {
+            "working" => &["TASK_STATE_WORKING", "TASK_STATE_SUBMITTED"][..],
+            "input_required" => &["TASK_STATE_INPUT_REQUIRED"],
+            "completed" => &["TASK_STATE_COMPLETED"],
+            "failed" => &["TASK_STATE_FAILED"],
+            "cancelled" => &["TASK_STATE_CANCELED"],
+            other => panic!("{other} is no state of an MCP task"),
+        };
+        assert!(expected.contains(&a2a), "{row:?}");
+        assert_eq!(
+            row[0].contains("`unknown`") || row[0].contains("`stalled`"),
+            mcp == "failed" && !row[0].contains("`failed`")
+        );
+    }
+}
+
+#[test]
+fn the_worked_cloud_event_is_one_of_an_event_as_it_is_told() {
+    let text = std::fs::read_to_string(root().join("docs/events.md")).unwrap();
+    let example = text.split("```json\n").nth(1).unwrap().split("```").next().unwrap();
+    let example: serde_json::Value = serde_json::from_str(example).unwrap();
+    let data = &example["data"];
+    let entry = planrun::journal::Entry::read(data.to_string().as_bytes()).unwrap();
+    let run = example["source"].as_str().unwrap().strip_prefix("/runs/").unwrap();
+    assert_eq!(example["id"], format!("{run}/{}", entry.number));
+    assert_eq!(example["type"], format!("planrun.{}", entry.event.name()));
+    assert_eq!((&example["subject"], &example["time"]), (&data["path"], &data["at"]));
+    assert_eq!((&example["specversion"], &example["datacontenttype"]), (&"1.0".into(), &"application/json".into()));
+    assert_eq!(entry.step_state(), Some(planrun::protocol::StepState::Completed));
+}
+
 #[test]
 fn every_kind_of_event_is_documented() {
     let text = std::fs::read_to_string(root().join("docs/events.md")).unwrap();

@@ -158,6 +158,42 @@ fn a_run_up_to_a_step_leaves_the_rest_as_it_is() {
 }
 
 #[test]
+fn what_is_said_and_not_taken_is_told() {
+    use planrun::journal::store::{Journal, Settings};
+    let plan = "use sys plan p() -> int {
+        task sent \"Sent\" external
+        listener heard on signal \"go\" -> int as n { step told = sys.echo(value: n) }
+        step end = input \"End?\" -> { n: int }
+        reply end.n }";
+    let files = folder([("a.plan", plan)]);
+    let run = |arguments: &[&str]| planrun(arguments).within(files.path()).run();
+    assert_eq!(run(&["run", "a.plan", "--run-id", "r"]).status, 4);
+    let path = files.path().join(".planrun/journal.db");
+    let journal = Journal::open(&path, Settings::default(), std::sync::Arc::new(planrun::host::RealHost)).unwrap();
+    for said in [
+        "{\"signal\": \"go\", \"payload\": \"text\"}",
+        "{\"task\": \"sent\", \"status\": \"nowhere\"}",
+        "{\"answer\": \"ende\", \"value\": 1}",
+        "nonsense",
+        "{\"answer\": \"end\", \"value\": {\"n\": 3}}",
+    ] {
+        journal.post("r", said).unwrap();
+    }
+    drop(journal);
+    let output = run(&["run", "--resume", "r"]);
+    assert_eq!((output.status, output.stdout.as_str()), (0, "3\n"), "{}", output.stderr);
+    for told in [
+        "error: the signal `go` was not taken: the payload does not have the declared type",
+        "error: `sent` was not moved to `nowhere`: ",
+        "error: nothing is asked at `ende`",
+        "error: what was said is no JSON",
+    ] {
+        assert!(output.stderr.contains(told), "{told}: {}", output.stderr);
+    }
+    assert_eq!(output.stderr.lines().count(), 4, "{}", output.stderr);
+}
+
+#[test]
 fn a_dry_run_does_nothing_and_knows_as_much_as_there_is_to_know() {
     let files = folder([(
         "a.plan",

@@ -248,7 +248,7 @@ impl Job {
         tokio::spawn(stop_on_interrupt(cancel.clone()));
         // It listens from its first turn on, and the run may be told of before the next one.
         tokio::task::yield_now().await;
-        let mut observer = Listener::new(look.format, look.terminal);
+        let mut observer = Listener::new(look.format, look.terminal, &self.program.plan);
         let context = Context { cancel, ..self.context(tools, &mut observer) };
         let outcome = engine::run(&self.program, &self.inputs, context).await;
         observer.close();

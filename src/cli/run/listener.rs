@@ -1,12 +1,16 @@
 //! Who listens to a run on the command line.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use crate::cli::Terminal;
 use crate::cli::arguments::RunFormat;
+use crate::cli::ask::refusal;
 use crate::cli::progress::Progress;
 use crate::engine::Observer;
 use crate::journal::{AnswerError, Event, EventKind};
+use crate::sema::Plan;
 
 /// Who listens to a run on the command line.
 pub struct Listener {
@@ -14,6 +18,8 @@ pub struct Listener {
     /// Questions that are open: the lines of the terminal are theirs meanwhile.
     open: usize,
     terminal: Terminal,
+    /// What the plan calls its tasks, by their names.
+    titles: BTreeMap<Arc<str>, Arc<str>>,
 }
 
 enum Audience {
@@ -23,13 +29,14 @@ enum Audience {
 }
 
 impl Listener {
-    pub fn new(format: RunFormat, terminal: Terminal) -> Self {
+    pub fn new(format: RunFormat, terminal: Terminal, plan: &Plan) -> Self {
         let audience = match format {
             RunFormat::Human => Audience::People(Box::new(Progress::new(!terminal.quiet, terminal.look))),
             RunFormat::Ndjson => Audience::Programs(io::BufWriter::new(io::stdout())),
             RunFormat::Json | RunFormat::Quiet => Audience::Nobody,
         };
-        Self { audience, open: 0, terminal }
+        let titles = plan.tasks.iter().map(|task| (task.name.clone(), task.title.clone())).collect();
+        Self { audience, open: 0, terminal, titles }
     }
 
     pub fn close(&mut self) {
@@ -37,6 +44,14 @@ impl Listener {
             Audience::People(progress) => progress.close(),
             Audience::Programs(writer) => drop(writer.flush()),
             Audience::Nobody => {}
+        }
+    }
+
+    /// Tells what was not taken; the live lines make room for it.
+    fn complain(&self, text: &str) {
+        match &self.audience {
+            Audience::People(progress) => progress.beside(|| self.terminal.complain(text)),
+            Audience::Programs(_) | Audience::Nobody => self.terminal.complain(text),
         }
     }
 
@@ -50,6 +65,10 @@ impl Listener {
             EventKind::StepSettled { path, state, attempts, duration, .. } => {
                 progress.finished(path, *state, *attempts, *duration);
             }
+            EventKind::TaskSet { path, status, .. } | EventKind::TaskMoved { path, status, refused: None, .. } => {
+                progress.moved(path, self.titles.get(*path).map(|title| &**title), status);
+            }
+            EventKind::ListenerFired { path } => progress.fired(path),
             EventKind::StepAsks { .. } => {
                 self.open += 1;
                 progress.close();
@@ -76,9 +95,7 @@ impl Listener {
             | EventKind::RunCancelling { .. }
             | EventKind::RunPaused { .. }
             | EventKind::RunPatched { .. }
-            | EventKind::TaskSet { .. }
             | EventKind::TaskMoved { .. }
-            | EventKind::ListenerFired { .. }
             | EventKind::SignalReceived { .. }
             | EventKind::RunSettled { .. } => {}
         }
@@ -92,10 +109,16 @@ impl Observer for Listener {
             let _ = event.write_line(writer);
         }
         self.show(&event.kind);
+        if let EventKind::SignalReceived { signal, refused: Some(why), .. } = event.kind {
+            self.complain(&format!("the signal `{signal}` was not taken: {why}"));
+        }
+        if let EventKind::TaskMoved { path, status, refused: Some(why), .. } = event.kind {
+            self.complain(&format!("`{path}` was not moved to `{status}`: {why}"));
+        }
     }
 
     fn refused(&mut self, error: &AnswerError) {
-        self.terminal.complain(&error.to_string());
+        self.complain(&refusal(error));
     }
 
     fn idle(&mut self) {

@@ -4,6 +4,7 @@ use clap::Args;
 use serde_json::Value as Json;
 
 use crate::cli::arguments::key_value;
+use crate::cli::ask::refusal;
 use crate::cli::run::{Job, Look, Onward, fold, resume};
 use crate::cli::workspace::real_host;
 use crate::cli::{Exit, Failure, Terminal};
@@ -62,7 +63,7 @@ pub fn answer(
     let (by, note) = (text(&arguments.by), text(&arguments.note));
     let given = Given { path: path.as_str().into(), value, by, note };
     let accepted = fold(journal, &row.run)?.accept(&given, real_host().now());
-    accepted.map_err(|error| Failure::Usage(error.to_string()))?;
+    accepted.map_err(|error| Failure::Usage(refusal(&error)))?;
     tell(journal, location, (&row, &Said::Answer(given)), arguments.resume, terminal)
 }
 

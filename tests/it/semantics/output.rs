@@ -68,11 +68,11 @@ fn s0_3_a_completed_run_is_told_in_short_and_any_other_whole() {
     let expected =
         json!({"task_status": "COMPLETED", "stats": stats, "last_step_id": "z", "tool": "calc.zero", "output": 0});
     assert_eq!(told, expected);
-    let status =
+    let told_status =
         |body: &str| last(body)["execution_results"].as_array().unwrap().last().unwrap()["task_status"].clone();
-    assert_eq!(status("step l = calc.lost()"), "FAILED");
-    assert_eq!(status("policy { on_failure: settle }\nstep l = calc.lost()\nreply 1"), "PARTIAL");
-    assert_eq!(status("step i = input \"Well?\" -> { a: int }"), "BLOCKED");
+    assert_eq!(told_status("step l = calc.lost()"), "FAILED");
+    assert_eq!(told_status("policy { on_failure: settle }\nstep l = calc.lost()\nreply 1"), "PARTIAL");
+    assert_eq!(told_status("step i = input \"Well?\" -> { a: int }"), "BLOCKED");
 }
 
 #[test]
