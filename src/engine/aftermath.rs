@@ -223,8 +223,9 @@ impl Dispatcher<'_> {
     /// As an earlier process did; false where it was not about a look.
     pub(super) fn verified_again_before(&mut self, path: &str) -> bool {
         let found = self.not_verified().into_iter().find(|at| *self.own_path(*at) == *path);
-        found.into_iter().for_each(|at| self.verify_step_again(at));
-        found.is_some()
+        let Some(at) = found else { return false };
+        self.verify_step_again(at);
+        true
     }
 
     /// Ends what is being taken back, and leaves the rest: somebody insists that the run ends.

@@ -24,6 +24,7 @@ mod people;
 mod policy;
 mod recording;
 mod rest;
+mod scope;
 mod sensitive;
 mod settle;
 mod signal;

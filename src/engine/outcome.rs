@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::dispatcher::Scope;
 use super::frame::{Frame, FrameId, Record, Undone};
 use super::listener::ListenerReport;
+use super::scope::Scope;
 use super::sensitive::{in_arguments, in_output};
 use super::task::TaskReport;
 use crate::journal::{Question, StepError};

@@ -59,6 +59,7 @@ pub struct Onward {
 
 impl Onward {
     /// Goes on as somebody wants who says nothing more.
+    #[must_use]
     pub fn new(look: Look) -> Self {
         Self { look, answering: Answering::default(), retries: true, again: false, until: None }
     }

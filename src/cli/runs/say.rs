@@ -8,7 +8,7 @@ use crate::cli::ask::refusal;
 use crate::cli::run::{Job, Look, Onward, fold, resume};
 use crate::cli::workspace::real_host;
 use crate::cli::{Exit, Failure, Terminal};
-use crate::engine::{Answering, accepts_move, accepts_signal};
+use crate::engine::{accepts_move, accepts_signal};
 use crate::journal::store::{Journal, RunRow};
 use crate::journal::{Given, Move, Said, Signal};
 use crate::project::Location;

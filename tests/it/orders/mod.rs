@@ -57,7 +57,9 @@ fn plans_of_sessions_come_to_the_same_in_any_order() {
     let folders = std::fs::read_dir(root().join("tests/fixtures/run")).unwrap();
     for folder in folders.map(|entry| entry.unwrap().path()) {
         let session = std::fs::read_to_string(folder.join("session.txt")).unwrap();
-        let commands = session.lines().filter(|line| line.starts_with("$ planrun run "));
+        // A dry run calls nothing, and its plan may call what is not there.
+        let wanted = |line: &&str| line.starts_with("$ planrun run ") && !line.contains("--dry-run");
+        let commands = session.lines().filter(wanted);
         plays.extend(commands.filter_map(Command::read).filter_map(|command| of_session(&command, &folder)));
     }
     assert!(plays.len() >= 25, "{} commands", plays.len());
