@@ -191,7 +191,12 @@ impl Dispatcher<'_> {
             let wait = std::time::Duration::from_nanos(u64::try_from(nanos).unwrap_or(0));
             let path = self.path(program, at);
             self.within.insert(at, path);
-            self.after(wait, Timer::Within(at));
+            if self.frames[at.0].aside {
+                // Nobody looked while no process was there, and "it did not happen" wants the whole time.
+                self.from_now(wait, Timer::Within(at));
+            } else {
+                self.after(wait, Timer::Within(at));
+            }
         }
         let tool = match &step.kind {
             StepKind::Call(Call { target: Target::Tool(_), .. }) => {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value as Json;
 
-use crate::shop::{Shop, assert_one_key_each, start};
+use crate::shop::{Shop, assert_one_key_each, command_of, start};
 use crate::support::planrun;
 
 /// Kills in CI; elsewhere a tenth. `PLANRUN_KILLS` sets another number.
@@ -18,23 +18,39 @@ fn drawn(place: usize, below: u64) -> u64 {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_program_killed_at_any_moment_goes_on_and_no_effect_has_two_keys() {
+    kills_of("order.plan", 0).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_program_with_every_kind_of_step_killed_at_any_moment_goes_on() {
+    kills_of("every.plan", 0).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_program_killed_while_it_takes_back_what_it_did_goes_on_with_that() {
+    kills_of("undone.plan", 1).await;
+}
+
+/// Kills runs of a plan, and lets each go on until it ends as the undisturbed one did: with this exit code, the same reply,
+/// and what became of every step.
+async fn kills_of(plan: &str, exit: i32) {
     let wanted = std::env::var("PLANRUN_KILLS").ok().and_then(|count| count.parse().ok());
-    let wanted = wanted.unwrap_or(if std::env::var_os("CI").is_some() { KILLS } else { KILLS / 10 });
+    let wanted: usize = wanted.unwrap_or(if std::env::var_os("CI").is_some() { KILLS } else { KILLS / 10 }) / 3;
     let server = Shop::default();
     let files = server.open().await;
     let begun = std::time::Instant::now();
-    let undisturbed = start(files.path(), "undisturbed").wait_with_output().unwrap();
+    let undisturbed = command_of(files.path(), plan, "undisturbed").output().unwrap();
     let usual = begun.elapsed();
     let told = String::from_utf8_lossy(&undisturbed.stderr).into_owned();
-    assert!(undisturbed.status.success(), "{told}{}", String::from_utf8_lossy(&undisturbed.stdout));
-    let expected: Json = serde_json::from_slice(&undisturbed.stdout).unwrap();
+    assert_eq!(undisturbed.status.code(), Some(exit), "{told}{}", String::from_utf8_lossy(&undisturbed.stdout));
+    let expected = come_to(&undisturbed.stdout);
     let (mut kills, mut runs) = (0, 0);
     while kills < wanted {
         runs += 1;
         let run = format!("run-{runs}");
-        let before = server.calls().len();
+        server.forget();
         let reply = loop {
-            let mut child = start(files.path(), &run);
+            let mut child = command_of(files.path(), plan, &run).spawn().unwrap();
             let limit = u64::try_from(usual.as_micros()).unwrap().max(1000) * 5 / 4;
             tokio::time::sleep(Duration::from_micros(drawn(kills + runs, limit))).await;
             if child.try_wait().unwrap().is_none() && kills < wanted {
@@ -50,18 +66,32 @@ async fn a_program_killed_at_any_moment_goes_on_and_no_effect_has_two_keys() {
                 // Chance struck one place three times: the rule for that holds, and the run is not counted.
                 break None;
             }
-            assert!(output.status.success(), "{run} after {kills} kills: {told}");
-            break Some(serde_json::from_slice::<Json>(&output.stdout).unwrap()["reply"].clone());
+            assert_eq!(
+                output.status.code(),
+                Some(exit),
+                "{run} after {kills} kills: {told}{}",
+                String::from_utf8_lossy(&output.stdout)
+            );
+            break Some(come_to(&output.stdout));
         };
         if let Some(reply) = reply {
-            assert_eq!(reply, expected["reply"], "{run}");
+            assert_eq!(reply, expected, "{run}");
         }
-        let calls = server.calls()[before..].to_vec();
-        assert_one_key_each(&calls, &run);
+        assert_one_key_each(&server.calls(), &run);
     }
-    println!("{kills} kills in {runs} runs");
+    println!("{plan}: {kills} kills in {runs} runs");
     let listed = planrun(["runs", "list", "--format", "json", "--limit", "1000"]).within(files.path()).run();
     assert_eq!(listed.json()["runs"].as_array().unwrap().len(), runs + 1, "{}", listed.stderr);
+}
+
+/// The reply, and the state of every step; but for looks, of which a lost answer brings one more, and for who wins
+/// a race.
+fn come_to(stdout: &[u8]) -> (Json, Vec<(Json, Json)>) {
+    let outcome: Json = serde_json::from_slice(stdout).unwrap();
+    let steps = outcome["steps"].as_array().unwrap().iter();
+    let free = |path: &str| path.contains(".verify") || path.starts_with("fast.");
+    let steps = steps.filter(|step| !free(step["path"].as_str().unwrap()));
+    (outcome["reply"].clone(), steps.map(|step| (step["path"].clone(), step["status"].clone())).collect())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]

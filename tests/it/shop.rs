@@ -31,6 +31,69 @@ plan order(customers: string[]) -> { paid: int, last: string, polled: int } {
 }
 "#;
 
+/// Every kind of step that needs no model.
+const EVERY: &str = r#"
+use shop, sys
+use "./inner.plan" as inner
+
+plan order(customers: string[]) -> { paid: int, drafts: int[], who: string, shipped: int, inner: int, at: bool } {
+    policy { concurrency: 3, retry: { attempts: 4, delay: 5ms, jitter: none }, budget: { calls: 500 } }
+    task packed "Packed" { id: int }
+    listener tell on packed is done { step told = shop.pay(name: "told", of: packed.id) }
+    step who = input "Who?" -> { name: string }
+    step opened = shop.open(name: who.name) confirm "Open it?" undo shop.close(name: "undo")
+    step shipped = shop.ship(name: "box")
+        verify shop.sent(name: "box") every 5ms within 200ms as found => found.id > 0 gives { id: 4 }
+    step later = wait 5ms
+    step fast = race { one: shop.look(name: "a"), two: shop.look(name: "b") } after later
+    step matched = match who.name {
+        "desk" => shop.pay(name: "matched", of: fast.id),
+        _ => shop.pay(name: "other", of: opened.id),
+    }
+    step drafts = repeat n = 0 max 5 {
+        step written = shop.pay(name: "draft ${n}", of: opened.id)
+        yield n
+        next n + 1 when n < 2
+        next null when n >= 2
+    }
+    step both = do {
+        step paid = shop.pay(name: "do", of: opened.id)
+        yield paid.id
+    }
+    step called = inner.paid(of: opened.id)
+    set packed done { id: opened.id }
+    step end = wait for tell is completed
+    step time = sys.now()
+    reply {
+        paid: both + matched.id, drafts: drafts, who: who.name, shipped: shipped.id, inner: called, at: time == time,
+    }
+}
+"#;
+
+const INNER: &str = r#"
+use shop
+
+plan paid(of: int) -> int {
+    step one = shop.pay(name: "inner", of: of)
+    reply one.id
+}
+"#;
+
+/// What it does is taken back.
+const UNDONE: &str = r#"
+use shop
+
+plan order(customers: string[]) -> int {
+    step one = shop.open(name: "one") undo shop.close(name: "undo one")
+    step many = each customer in customers max 20 by customer {
+        step paid = shop.pay(name: customer, of: one.id) undo shop.close(name: "undo ${customer}")
+        yield paid.id
+    }
+    step bad = shop.broken(name: "bad") after many
+    reply bad.id
+}
+"#;
+
 /// One call: the tool, its arguments, its key.
 pub type Call = (String, String, String);
 
@@ -49,7 +112,14 @@ impl Shop {
     pub async fn open(&self) -> TempDir {
         let address = self.clone().serve().await;
         let (app, project) = (app(&address), "apps: [shop.yaml]\nallow: { net: [\"127.0.0.1:*\"] }\n");
-        folder([("order.plan", PLAN), ("shop.yaml", app.as_str()), ("planrun.yaml", project)])
+        folder([
+            ("order.plan", PLAN),
+            ("every.plan", EVERY),
+            ("inner.plan", INNER),
+            ("undone.plan", UNDONE),
+            ("shop.yaml", app.as_str()),
+            ("planrun.yaml", project),
+        ])
     }
 
     async fn serve(self) -> String {
@@ -65,7 +135,7 @@ impl Shop {
         let body: Json = serde_json::from_str(&body).unwrap();
         let tool = body["tool"].as_str().unwrap().to_owned();
         let key = headers.get("idempotency-key").map(|key| key.to_str().unwrap().to_owned()).unwrap_or_default();
-        let looks = {
+        let (looks, ships) = {
             let mut calls = self.calls.lock().unwrap();
             calls.push((tool.clone(), body["args"].to_string(), key));
             let mut disturbance = self.disturbance.lock().unwrap();
@@ -74,11 +144,13 @@ impl Shop {
             {
                 disturb();
             }
-            calls.iter().filter(|call| call.0 == tool).count()
+            let count = |wanted: &str| calls.iter().filter(|call| call.0 == wanted).count();
+            (count(&tool), count("ship"))
         };
         tokio::time::sleep(Duration::from_millis(8)).await;
         axum::Json(match tool.as_str() {
             "look" => json!({"success": true, "data": {"id": if looks > 2 { 3 } else { looks }}, "message": "ok"}),
+            "sent" => json!({"success": true, "data": {"id": ships}, "message": "ok"}),
             "broken" => json!({"success": false, "error": "sold out", "reason": "sold_out", "message": "no"}),
             _ => json!({"success": true, "data": {"id": tool.len()}, "message": "ok"}),
         })
@@ -105,6 +177,8 @@ fn app(address: &str) -> String {
         ("pay", "idempotent", ", of: { type: integer }"),
         ("look", "read", ""),
         ("close", "idempotent", ""),
+        ("ship", "effect", ""),
+        ("sent", "read", ""),
         ("broken", "idempotent", ""),
     ];
     let tools = tools.map(|(tool, effect, more)| {
@@ -128,9 +202,17 @@ pub fn start(folder: &Path, run: &str) -> Child {
 }
 
 pub fn command(folder: &Path, run: &str) -> Command {
+    command_of(folder, "order.plan", run)
+}
+
+/// The program with one of the plans. Whatever it asks is answered.
+pub fn command_of(folder: &Path, plan: &str, run: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_planrun"));
-    command.args(["run", "order.plan", "--format", "json", "--run-id", run, "-i"]);
+    command.args(["run", plan, "--format", "json", "--run-id", run, "-i"]);
     command.arg(r#"customers=["ann","bob","张伟","dan"]"#);
+    if plan == "every.plan" {
+        command.args(["--answer", r#"who={"name":"desk"}"#, "--answer", "opened.confirm=true"]);
+    }
     command.current_dir(folder).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
@@ -138,7 +220,7 @@ pub fn command(folder: &Path, run: &str) -> Command {
 /// The keys of each call of an effect, by tool and arguments.
 fn keys(calls: &[Call]) -> BTreeMap<(&str, &str), BTreeSet<&str>> {
     let mut keys: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
-    for (tool, arguments, key) in calls.iter().filter(|call| call.0 != "look") {
+    for (tool, arguments, key) in calls.iter().filter(|call| !["look", "sent"].contains(&call.0.as_str())) {
         keys.entry((tool.as_str(), arguments.as_str())).or_default().insert(key.as_str());
     }
     keys

@@ -157,6 +157,24 @@ async fn r10_7_after_a_crash_an_effect_in_flight_waits_for_somebody_whatever_the
 }
 
 #[tokio::test(start_paused = true)]
+async fn time_in_which_no_process_looked_does_not_count_as_looked() {
+    let text = plan(
+        "step one = a.make() verify a.look() every 10s within 25s as found => found.there gives found.id ?? 0 reply one",
+    );
+    let mut world = World::new()
+        .tool("a.make", [after(10, Fail("transient.timeout", Maybe))])
+        .tool("a.look", [after(5, give(json!({ "there": false }))), after(5, give(json!({ "there": true, "id": 7 })))]);
+    // The call, its doubt, the first look and its wait; then nobody is there for an hour.
+    world.journal = Some(MemoryLog::default().dying_after(5));
+    assert!(world.run_until_it_dies(&text, std::collections::BTreeMap::new()).await.is_none());
+    world.host.advance(std::time::Duration::from_hours(1));
+    let log = world.journal.take().unwrap().living();
+    world.journal = Some(log);
+    let ran = world.run(&text).await;
+    assert_eq!((ran.reply(), ran.calls("a.make").len()), (json!(7), 1), "it was looked for again, and found");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_run_in_doubt_that_dies_after_any_event_never_acts_twice() {
     let text = plan(
         "step one = a.make() verify a.look() every 10s within 25s as found => found.there gives found.id ?? 0
