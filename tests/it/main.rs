@@ -19,6 +19,7 @@ mod format;
 mod generate;
 mod generated;
 mod graph;
+mod hiring;
 mod init;
 mod journal;
 mod json_form;

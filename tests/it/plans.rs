@@ -3,10 +3,9 @@
 //! A line `//! try: planrun …` is a command that succeeds, and its reply is a snapshot. A line
 //! `//! fails with CLASS: planrun …` is one that ends with exit code 1 and an error of that class.
 
-use std::io::BufRead;
 use std::path::PathBuf;
 
-use crate::support::{Output, planrun, root, words};
+use crate::support::{Mock, Output, planrun, root, words};
 
 /// What a plan's header promises.
 struct Promise {
@@ -93,6 +92,43 @@ fn below_an_early_reply_everything_is_skipped() {
     }
 }
 
+/// The paths of the steps that ran of what a promise's command contains, in the order in which they began.
+fn begun(command: &str) -> (serde_json::Value, Vec<String>) {
+    let promise = promises().into_iter().find(|promise| promise.command.contains(command)).unwrap();
+    let run = execute(&promise).json();
+    let ran = run["steps"].as_array().unwrap().iter().filter(|step| step["attempts"].as_u64() > Some(0));
+    let mut began: Vec<(String, String)> = ran
+        .map(|step| (step["started_at"].as_str().unwrap().to_owned(), step["path"].as_str().unwrap().to_owned()))
+        .collect();
+    began.sort();
+    (run.clone(), began.into_iter().map(|(_, path)| path).collect())
+}
+
+#[test]
+fn what_an_order_did_goes_back_last_first_and_a_payment_without_an_answer_is_found() {
+    let (run, steps) = begun("#W7003");
+    assert_eq!(steps, ["held", "paid", "parcel", "paid.undo", "held.undo"], "{run:#}");
+    assert_eq!((&run["steps"][0]["attributes"][0], &run["usage"]["exempt_calls"]), (&"undone".into(), &2.into()));
+    let (run, steps) = begun("#W7002");
+    let polls = run["steps"].as_array().unwrap().iter().find(|step| step["path"] == "paid.verify").unwrap();
+    assert_eq!((&run["reply"]["payment"], &polls["attempts"]), (&"PAY-82".into(), &3.into()));
+    assert_eq!(steps, ["held", "paid", "paid.verify", "parcel"], "the gateway is called once");
+}
+
+#[test]
+fn an_old_version_comes_back_where_the_new_one_fails() {
+    let (run, steps) = begun("maintenance.plan --mock -i service=payments");
+    assert_eq!(steps.last().unwrap(), "switched.undo", "{run:#}");
+}
+
+#[test]
+fn a_model_writes_until_its_budget_is_spent() {
+    let (run, steps) = begun("style=story");
+    assert_eq!((&run["usage"]["tokens"], steps.len()), (&4600.into(), 3), "{run:#}");
+    let (run, _) = begun("digest.plan --mock -i since=v1.3.2");
+    assert_eq!((&run["usage"]["tokens"], &run["usage"]["cost"]), (&930.into(), &0.03.into()));
+}
+
 fn onboarding() -> Promise {
     promises().into_iter().find(|promise| promise.command.contains("Will Zhang")).unwrap()
 }
@@ -160,46 +196,16 @@ fn the_embedding_example_runs() {
 
 #[test]
 fn without_the_mock_calls_go_where_the_app_files_say() {
-    let mut mock = Mock::start(["--failures", "apply_computer=1"]);
+    let mock = Mock::start(["--failures", "apply_computer=1"]);
     let promise = onboarding();
     let command = promise.command.replace(" --mock", "");
     let run = |command: &str| {
         let arguments = words(command).into_iter().skip(1).chain(["--format".to_owned(), "json".to_owned()]);
-        let apps = ["hr", "access", "it", "inventory", "email", "calendar"];
-        let program = planrun(arguments);
-        apps.iter()
-            .fold(program, |program, app| {
-                program.variable(&format!("{}_URL", app.to_uppercase()), format!("{}/{app}", mock.address))
-            })
-            .run()
+        mock.answering(planrun(arguments), &["hr", "access", "it", "inventory", "email", "calendar"]).run()
     };
     // `apply_computer` fails once, and the plan does not ask for a retry of that effect.
     let first = run(&command);
     assert_eq!((first.status, &first.json()["error"]["class"]), (1, &"tool.failed".into()), "{}", first.stderr);
     let second = run(&command.replace(" -i department", " -i id=WZ002 -i department"));
     assert_eq!((second.status, &second.json()["reply"]["card"]), (0, &"CARD-WZ002".into()), "{}", second.stderr);
-    mock.stop();
-}
-
-/// A double of the apps beside the plans, in a process of its own.
-struct Mock {
-    process: std::process::Child,
-    address: String,
-}
-
-impl Mock {
-    fn start<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Self {
-        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_planrun"));
-        command.args(["mock", "--apps", "plans/apps", "--bind", "127.0.0.1:0"]).args(arguments).current_dir(root());
-        let mut process =
-            command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::null()).spawn().unwrap();
-        let mut line = String::new();
-        std::io::BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        Self { process, address: line.trim().to_owned() }
-    }
-
-    fn stop(&mut self) {
-        self.process.kill().unwrap();
-        self.process.wait().unwrap();
-    }
 }

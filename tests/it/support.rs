@@ -1,9 +1,10 @@
-//! What tests share: the built program, the folder of cases, temporary folders, blessed text.
+//! What tests share: the built program, its mock, the folder of cases, temporary folders, blessed text.
 
 use std::ffi::OsStr;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use proptest::test_runner::Config;
 use tempfile::TempDir;
@@ -105,6 +106,63 @@ impl Output {
     /// Standard output as JSON.
     pub fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("no JSON ({error}): {self:?}"))
+    }
+}
+
+/// A double of the apps beside the plans, in a process of its own that ends with this value.
+pub struct Mock {
+    process: Child,
+    address: String,
+    log: TempDir,
+}
+
+impl Mock {
+    pub fn start<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Self {
+        let log = tempfile::tempdir().unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_planrun"));
+        command.args(["mock", "--apps", "plans/apps", "--bind", "127.0.0.1:0", "--log"]).arg(log.path().join("calls"));
+        command.args(arguments).current_dir(root()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut process = command.spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        Self { process, address: line.trim().to_owned(), log }
+    }
+
+    /// The program with these apps where this mock is.
+    pub fn answering(&self, program: Program, apps: &[&str]) -> Program {
+        apps.iter().fold(program, |program, app| {
+            program.variable(&format!("{}_URL", app.to_uppercase()), format!("{}/{app}", self.address))
+        })
+    }
+
+    /// The tools that were called, in order.
+    pub fn calls(&self) -> Vec<String> {
+        let log = std::fs::read_to_string(self.log.path().join("calls")).unwrap();
+        let tool = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap()["tool"].clone();
+        log.lines().map(|line| tool(line).as_str().unwrap().to_owned()).collect()
+    }
+
+    /// Posts to a path of the mock, such as `/reset_failures`; what it answers.
+    pub fn post(&self, path: &str, body: &str) -> String {
+        let host = self.address.strip_prefix("http://").unwrap();
+        let mut stream = TcpStream::connect(host).unwrap();
+        let length = body.len();
+        let request = format!(
+            "POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200"), "{path}: {answer}");
+        answer.split_once("\r\n\r\n").unwrap().1.to_owned()
+    }
+}
+
+impl Drop for Mock {
+    fn drop(&mut self) {
+        // One that has ended already is ended.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
     }
 }
 

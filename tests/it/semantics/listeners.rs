@@ -1,6 +1,9 @@
-//! Plans of tasks and listeners as people write them: the statements S3-6 to S3-24 and S3-32b that need nobody's answer.
+//! Plans of tasks and listeners as people write them: the statements S3-6 to S3-27 and S3-32b, against scripted tools.
+//! `hiring.rs` holds those that speak of processes and of the mock.
 
+use planrun::engine::ListenerReport;
 use planrun::journal::MemoryLog;
+use planrun::value::Value;
 use serde_json::{Value as Json, json};
 
 use crate::world::Script::{self, Fail};
@@ -67,8 +70,24 @@ fn desks() -> World {
 }
 
 async fn onboard(world: &World) -> Ran {
-    let name = planrun::value::Value::from("Will");
-    world.run_with(ONBOARDING, [("name".into(), name)].into_iter().collect()).await
+    onboard_as(world, ONBOARDING).await
+}
+
+async fn onboard_as(world: &World, text: &str) -> Ran {
+    world.run_with(text, [("name".into(), Value::from("Will"))].into_iter().collect()).await
+}
+
+/// The onboarding with more statements before its reply.
+async fn with_more(world: &World, more: &str) -> Ran {
+    onboard_as(world, &ONBOARDING.replace("    reply {", &format!("    {more}\n    reply {{"))).await
+}
+
+fn listener<'r>(ran: &'r Ran, path: &str) -> &'r ListenerReport {
+    ran.outcome.listeners.iter().find(|listener| &*listener.path == path).unwrap()
+}
+
+fn failing() -> Script {
+    Fail("tool.down", Answered)
 }
 
 fn status<'r>(ran: &'r Ran, name: &str) -> &'r str {
@@ -83,7 +102,9 @@ fn attempts(tool: &str, scripts: impl IntoIterator<Item = Script>) -> World {
 async fn s3_6_tasks_begin_in_their_first_status_and_the_trace_says_why_they_moved() {
     let ran = onboard(&desks()).await;
     for task in &ran.outcome.tasks {
-        assert_eq!(&*task.trace[0].reason, "started", "{}", task.name);
+        let first = if &*task.name == "main" { "started" } else { "pending" };
+        let first = if &*task.name == "equipped" { "wanted" } else { first };
+        assert_eq!((&*task.trace[0].status, &*task.trace[0].reason), (first, "started"), "{}", task.name);
     }
     let main = &ran.outcome.tasks[0];
     let moves = main.trace.iter().map(|moved| (&*moved.status, &*moved.reason)).collect::<Vec<_>>();
@@ -110,6 +131,36 @@ async fn s3_8_the_join_fires_once_though_both_tasks_change() {
     let ran = onboard(&desks()).await;
     assert_eq!(ran.calls("mail.send").len(), 1);
     assert_eq!(ran.calls("mail.send")[0].arguments["body"], "Card C1", "a value of a result, not a text in braces");
+}
+
+#[tokio::test(start_paused = true)]
+async fn s3_9_a_change_of_a_task_that_a_listener_does_not_name_is_nothing_to_it() {
+    // Its condition holds from the start to the end, and `idle` moves never.
+    let more = r#"listener deaf on idle is pending max 9 {
+        step told = mail.send(to: "deaf", body: "x")
+    }
+    set main running after finished"#;
+    let ran = with_more(&desks(), more).await;
+    let deaf = listener(&ran, "deaf");
+    assert_eq!((deaf.fired, deaf.surplus), (1, 0), "at the start, which is an event of every task");
+    assert_eq!(ran.outcome.tasks[0].trace.len(), 4, "and `main` moved three times");
+}
+
+#[tokio::test(start_paused = true)]
+async fn s3_10_a_listener_fires_once_and_a_resume_repeats_the_firing_that_failed() {
+    let ran = with_more(&desks(), "set main running after finished").await;
+    let register = listener(&ran, "register");
+    assert_eq!((register.fired, register.surplus, ran.calls("hr.create").len()), (1, 1, 1));
+    let mut world = attempts("access.grant", [failing(), failing(), give(json!({"card": "C9"}))]);
+    world.journal = Some(MemoryLog::default());
+    let text = ONBOARDING.replace("policy { retry", "policy { on_failure: pause, retry");
+    let mut states = Vec::new();
+    for _ in 0..3 {
+        let ran = onboard_as(&world, &text).await;
+        let admit = listener(&ran, "admit");
+        states.push((ran.outcome.state.name(), admit.fired, admit.surplus, ran.calls("access.grant").len()));
+    }
+    assert_eq!(states, [("paused", 1, 0, 1), ("paused", 1, 0, 2), ("completed", 1, 0, 3)]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -142,6 +193,74 @@ plan p() -> string {
 }
 
 #[tokio::test(start_paused = true)]
+async fn s3_12_without_listeners_only_somebody_outside_ends_it_and_nothing_is_left_to_look_at() {
+    let text = r#"
+plan p() -> string {
+    task main "Main" external
+    step end = wait for main is done
+    reply "over"
+}"#;
+    let mut world = desks();
+    let log = MemoryLog::default();
+    world.journal = Some(log.clone());
+    for _ in 0..2 {
+        let ran = world.run(text).await;
+        assert_eq!((ran.outcome.state.name(), status(&ran, "main")), ("paused", "pending"));
+    }
+    log.say(&json!({"task": "main", "status": "done"}).to_string());
+    let ran = world.run(text).await;
+    assert_eq!((ran.outcome.state.name(), status(&ran, "main"), ran.reply()), ("completed", "done", json!("over")));
+    assert_eq!((ran.outcome.verification.checks.len(), ran.outcome.verification.failed), (0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn s3_13_a_listener_that_only_computes_moves_several_tasks_and_its_error_is_a_failure() {
+    let more = r#"task sorted "Sorted" { first: string, rest: int } task counted "Counted" { n: int }
+    listener compute on admitted is done as person {
+        let letters = person.card.split("")
+        set sorted done { first: letters[0], rest: size(letters) - 1 }
+        set counted done { n: 10 / (size(letters) - 2) }
+    }"#;
+    let card = |card: &str| attempts("access.grant", [give(json!({ "card": card }))]);
+    let ran = with_more(&card("Card"), more).await;
+    let context = |ran: &Ran, name: &str| {
+        let task = ran.outcome.tasks.iter().find(|task| &*task.name == name).unwrap();
+        task.context.to_json()
+    };
+    assert_eq!(context(&ran, "sorted"), json!({"first": "C", "rest": 3}), "{:?}", ran.outcome.error);
+    assert_eq!(context(&ran, "counted"), json!({"n": 5}));
+    let ran = with_more(&card("C1"), more).await;
+    let error = ran.outcome.error.as_ref().unwrap();
+    assert_eq!((ran.outcome.state.name(), ran.class().as_str()), ("failed", "validation.expression"));
+    assert!(error.step.starts_with("compute[0]"), "{error:?}");
+    assert_eq!((status(&ran, "sorted"), status(&ran, "counted")), ("done", "pending"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn s3_14_a_result_that_says_it_did_not_work_is_no_success() {
+    let card = "step card = access.grant(emp_id: person.emp_id)";
+    let judged = format!("{card} fail tool.down \"no card\" when card.card == \"none\"");
+    let moved = "set admitted done { card: card.card }";
+    let instead = format!(
+        "{card} set admitted failed {{ card: card.card }} when card.card == \"none\"
+         set main failed {{ problem: \"no card\" }} when card.card == \"none\"
+         {moved} when card.card != \"none\""
+    );
+    let none = || attempts("access.grant", [give(json!({"card": "none"}))]);
+    let ran = onboard_as(&none(), &ONBOARDING.replace(card, &judged)).await;
+    assert_eq!((ran.class().as_str(), status(&ran, "admitted")), ("tool.down", "pending"));
+    let text = ONBOARDING.replace(card, "").replace(moved, &instead);
+    let ran = onboard_as(&none(), &text).await;
+    assert_eq!(
+        (ran.outcome.state.name(), status(&ran, "admitted")),
+        ("completed", "failed"),
+        "{:?}",
+        ran.outcome.error
+    );
+    assert_eq!((status(&ran, "main"), ran.calls("mail.send").len()), ("failed", 0));
+}
+
+#[tokio::test(start_paused = true)]
 async fn s3_17_s3_21_attempts_are_made_at_once_and_only_at_what_failed() {
     let down = || Fail("transient.unavailable", No);
     let ran = onboard(&attempts("access.grant", [down(), down(), give(json!({"card": "C9"}))])).await;
@@ -149,6 +268,8 @@ async fn s3_17_s3_21_attempts_are_made_at_once_and_only_at_what_failed() {
     for once in ["hr.create", "it.apply", "inventory.outbound", "mail.send"] {
         assert_eq!(ran.calls(once).len(), 1, "{once}");
     }
+    let ran = onboard(&attempts("access.grant", [down()])).await;
+    assert_eq!((ran.class().as_str(), ran.calls("access.grant").len()), ("transient.unavailable", 3));
 }
 
 #[tokio::test(start_paused = true)]
@@ -170,21 +291,108 @@ async fn s3_19_a_listener_that_says_what_failure_means_moves_a_task_instead() {
     let text = ONBOARDING
         .replace(card, &instead)
         .replace("{ card: card.card }", "{ card: card?.card ?? \"\" } when card != null");
-    let name = planrun::value::Value::from("Will");
-    let world = attempts("access.grant", [Fail("tool.down", Answered)]);
-    let ran = world.run_with(&text, [("name".into(), name)].into_iter().collect()).await;
+    let ran = onboard_as(&attempts("access.grant", [failing()]), &text).await;
     assert_eq!((ran.outcome.state.name(), status(&ran, "main")), ("completed", "failed"), "{:?}", ran.outcome.error);
     assert_eq!(ran.outcome.tasks[0].context.to_json(), json!({"problem": "no card"}));
     assert_eq!((ran.calls("access.grant").len(), ran.calls("mail.send").len()), (1, 0));
 }
 
 #[tokio::test(start_paused = true)]
+async fn s3_20_a_failed_listener_is_done_again_by_itself_and_what_has_completed_is_not() {
+    let mut world = attempts("access.grant", [failing(), failing(), give(json!({"card": "C9"}))]);
+    world.journal = Some(MemoryLog::default());
+    let text = ONBOARDING.replace("policy { retry", "policy { on_failure: pause, retry");
+    let paused = onboard_as(&world, &text).await;
+    assert_eq!((paused.outcome.state.name(), status(&paused, "main")), ("paused", "running"));
+    assert_eq!((status(&paused, "registered"), status(&paused, "admitted")), ("done", "pending"));
+    let paused = onboard_as(&world, &text).await;
+    let ran = onboard_as(&world, &text).await;
+    assert_eq!((paused.outcome.state.name(), ran.outcome.state.name()), ("paused", "completed"));
+    for once in ["hr.create", "it.apply", "inventory.outbound", "mail.send"] {
+        assert_eq!(ran.calls(once).len(), 1, "{once}");
+    }
+    assert_eq!(
+        (ran.calls("access.grant").len(), ran.calls("mail.send")[0].arguments["body"].clone()),
+        (3, json!("Card C9"))
+    );
+}
+
+/// A form whose fields have what is known, then one for what the first answer left open.
+const ENQUIRY: &str = r#"
+use crm
+tool crm.create(phone: string, region: string) -> string effect
+
+plan enquiry(phone?: string, region?: string) -> string {
+    step first = input "Who are you?" -> { phone: string? = phone, region: string? = region }
+    step rest = input "What is still missing?" -> { phone: string = first.phone, region: string = first.region }
+    step contact = crm.create(phone: rest.phone, region: rest.region)
+    reply contact
+}
+"#;
+
+#[tokio::test(start_paused = true)]
+async fn s3_25_s3_26_each_form_asks_only_for_what_is_still_missing_and_nothing_is_called_before() {
+    let mut world = World::new().tool("crm.create", [give(json!("K1"))]);
+    let log = MemoryLog::default();
+    world.journal = Some(log.clone());
+    let asked = |ran: &Ran| {
+        assert_eq!((ran.outcome.state.name(), ran.calls("crm.create").len()), ("paused", 0), "{:?}", ran.outcome.error);
+        let (path, question) = &ran.outcome.questions[0];
+        let fields = question.form.iter().map(|field| field.name.to_string()).collect::<Vec<_>>();
+        (path.to_string(), fields)
+    };
+    let both = || vec!["phone".to_owned(), "region".to_owned()];
+    let ran = world.run(ENQUIRY).await;
+    assert_eq!(asked(&ran), ("first".to_owned(), both()));
+    log.say(&json!({"answer": "first", "value": {"region": "North"}}).to_string());
+    let ran = world.run(ENQUIRY).await;
+    assert_eq!(asked(&ran), ("rest".to_owned(), vec!["phone".to_owned()]));
+    log.say(&json!({"answer": "rest", "value": {"phone": "1"}}).to_string());
+    let ran = world.run(ENQUIRY).await;
+    assert_eq!(
+        (ran.reply(), ran.calls("crm.create")[0].arguments.clone()),
+        (json!("K1"), json!({"phone": "1", "region": "North"}))
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn s3_27_choices_come_from_the_first_that_has_some() {
+    const TEXT: &str = r#"
+use own, other
+tool own.options() -> string[] read fails none
+tool other.options() -> string[] read fails none
+
+plan p() -> string {
+    step near = own.options() recover tool => []
+    step far = other.options() when size(near) == 0 recover tool => []
+    let options = size(near) > 0 ? near : size(far ?? []) > 0 ? far ?? [] : ["post"]
+    step form = input "How?" -> { way: string in options }
+    reply form.way
+}
+"#;
+    let options = |list: &[&str]| [give(json!(list))];
+    let none = || [Fail("tool.none", Answered)];
+    for (own, other, expected, asked) in [
+        (options(&["mail", "phone"]), options(&["fax"]), json!(["mail", "phone"]), 0),
+        (none(), options(&["fax"]), json!(["fax"]), 1),
+        (none(), none(), json!(["post"]), 1),
+    ] {
+        let mut world = World::new().tool("own.options", own).tool("other.options", other);
+        world.journal = Some(MemoryLog::default());
+        let ran = world.run(TEXT).await;
+        assert_eq!((ran.outcome.state.name(), ran.calls("other.options").len()), ("paused", asked));
+        let offered = ran.outcome.questions[0].1.form[0].options.clone();
+        assert_eq!(json!(offered), expected);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn s3_32b_a_task_that_is_set_to_the_status_it_has_is_polled_until_it_moves_on() {
     let ran = onboard(&desks()).await;
-    let poll = ran.outcome.listeners.iter().find(|listener| &*listener.path == "poll").unwrap();
+    let poll = listener(&ran, "poll");
     assert_eq!((poll.fired, poll.surplus, ran.calls("inventory.status").len()), (3, 0, 3));
     let ran = onboard(&attempts("inventory.status", [give(json!("packed"))])).await;
-    let poll = ran.outcome.listeners.iter().find(|listener| &*listener.path == "poll").unwrap();
+    let poll = listener(&ran, "poll");
     assert_eq!((poll.fired, poll.surplus), (5, 1), "polling is bounded");
     assert_eq!(ran.outcome.state.name(), "stalled");
     let error = ran.outcome.error.as_ref().unwrap();
