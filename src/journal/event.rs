@@ -184,10 +184,15 @@ pub struct Used {
 }
 
 impl Used {
-    /// Adds what others have used.
+    /// Adds what others have used. Costs are money: they are kept to nine decimals, so that ten tenths are one.
     pub fn add(&mut self, other: Self) {
+        const PARTS: f64 = 1e9;
         self.tokens = self.tokens.saturating_add(other.tokens);
         self.cost += other.cost;
+        let parts = (self.cost * PARTS).round();
+        if parts.is_finite() {
+            self.cost = parts / PARTS;
+        }
     }
 
     /// Whether that is nothing.

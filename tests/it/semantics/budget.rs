@@ -58,6 +58,21 @@ async fn tokens_and_cost_are_what_answers_report() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn ten_tenths_of_a_coin_are_one() {
+    let tenth = || World::new().tool("a.read", [give(json!({ "usage": { "cost": 0.1 } }))]).reporting("a.read");
+    let reads = |count: usize| {
+        let list = vec!["1"; count].join(", ");
+        format!("step all = each n in [{list}] max 99 {{ step r = a.read(x: n) yield n }} reply size(all)")
+    };
+    let ran = tenth().run(&plan("cost: 1", &reads(11))).await;
+    assert_eq!((ran.class().as_str(), ran.calls("a.read").len()), ("budget.cost", 10));
+    let ran = tenth().run(&plan("cost: 1", &reads(10))).await;
+    assert_eq!((ran.reply(), ran.outcome.usage.cost.to_string()), (json!(10), "1".to_owned()));
+    let ran = tenth().run(&plan("cost: 1", &reads(3))).await;
+    assert_eq!(ran.outcome.usage.cost.to_string(), "0.3");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_budget_of_time_ends_the_run() {
     let ran = world().tool("a.read", [after(1000, give(json!(1)))]).run(&plan("time: 3s", FIVE)).await;
     assert_eq!((ran.class().as_str(), ran.took), ("budget.time", 3000));
