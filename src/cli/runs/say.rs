@@ -13,7 +13,8 @@ use crate::journal::store::{Journal, RunRow};
 use crate::journal::{Given, Move, Said, Signal};
 use crate::project::Location;
 
-/// Answer what a run asks: a gate (`STEP.confirm=true`) or a form (`STEP={"field": 1}`).
+/// Answer what a run asks: a gate (`STEP.confirm=true`), a form (`STEP={"field": 1}`), or whether a call happened
+/// (`STEP={"happened": true, "value": …}`).
 #[derive(Debug, Args)]
 pub struct AnswerArguments {
     /// The run.
