@@ -253,6 +253,8 @@ fn s3_30_before_the_end_nothing_is_verified() {
     let shown = office.show("hire");
     assert_eq!((&shown["status"], &shown["verification"]), (&json!("paused"), &nothing));
     assert!(!office.events("hire").iter().any(|(_, path, _)| path.ends_with(".verify")));
+    let paused = office.planrun(["runs", "show", "hire"]).stdout;
+    assert!(paused.contains("\ntasks: hired running, ") && !paused.contains("verified"), "{paused}");
     assert_eq!(office.resume().status, 0);
     let told = &office.show("hire")["verification"];
     let check = |path: &str, status: &str| json!({ "path": path, "status": status });
@@ -289,6 +291,8 @@ fn s3_31_the_journal_has_every_move_firing_look_and_what_it_saw() {
     assert_eq!(asked["arguments"], json!({ "employee_id": "WZ001", "employee_name": "will zhang" }));
     let shown = office.planrun(["runs", "show", "hire"]).stdout;
     assert!(shown.contains("register[0].profile.verify  completed"), "{shown}");
+    assert!(shown.contains("\ntasks: hired done, registered done, ") && shown.contains(", seated pending\n"), "{shown}");
+    assert!(shown.ends_with("\neffects: 3 verified, 2 unverified, 0 failed\n"), "{shown}");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use super::when::{length, moment};
 use crate::cli::run::seen;
 use crate::cli::{Exit, Failure, Terminal};
 use crate::diag::render::visible_line;
-use crate::engine::StepReport;
+use crate::engine::{Outcome, StepReport, TaskReport, Verification};
 use crate::journal::store::Journal;
 use crate::project::Location;
 
@@ -66,11 +66,29 @@ pub fn run(journal: &Journal, location: &Location, arguments: &Arguments, termin
         // Writing to a string cannot fail.
         let _ = writeln!(text, "{}", line.trim_end());
     }
+    text.push_str(&tasks(&outcome));
+    text.push_str(&looks(&outcome));
     if let Some(error) = &outcome.error {
         let _ = writeln!(text, "{}: {}", error.class, visible_line(&error.message));
     }
     terminal.print(&text)?;
     Ok(Exit::Fine)
+}
+
+/// How the tasks of the plan stand, where it has some.
+fn tasks(outcome: &Outcome) -> String {
+    let one = |task: &TaskReport| format!("{} {}", visible_line(&task.name), visible_line(&task.status));
+    let tasks: Vec<String> = outcome.tasks.iter().map(one).collect();
+    if tasks.is_empty() { String::new() } else { format!("tasks: {}\n", tasks.join(", ")) }
+}
+
+/// What was found out of the effects, where anything looks at one.
+fn looks(outcome: &Outcome) -> String {
+    let Verification { verified, unverified, failed, .. } = outcome.verification;
+    if verified + failed == 0 {
+        return String::new();
+    }
+    format!("effects: {verified} verified, {unverified} unverified, {failed} failed\n")
 }
 
 /// Milliseconds from the beginning of the run to that of the step.
