@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use planrun::host::RealHost;
 use planrun::journal::store::{Journal, Settings};
@@ -188,8 +189,10 @@ fn s3_15_a_listener_that_cannot_work_is_found_before_anything_is_called() {
 fn s3_23_only_a_run_that_can_go_on_is_gone_on_with_and_by_one_process() {
     let office = Office::open(["--failures", "grant_access=6"]);
     assert_eq!(office.hire().status, 4);
-    let unknown = office.planrun(["runs", "resume", "nobody"]);
-    assert_eq!(unknown.status, 2, "{}", unknown.stderr);
+    for nobody in [vec!["runs", "resume"], vec!["runs", "resume", "nobody"]] {
+        let refused = office.planrun(nobody);
+        assert_eq!(refused.status, 2, "{}", refused.stderr);
+    }
     // While another process drives it, a second resume is refused and calls nothing.
     let path = office.place.path().join(".planrun/journal.db");
     let journal = Journal::open(&path, Settings::default(), Arc::new(RealHost)).unwrap();
@@ -245,6 +248,52 @@ fn what_nobody_knows_of_is_told_by_somebody_and_is_not_done_twice() {
     assert_eq!(office.mock.calls().join(" "), "reserve charge charge collect");
 }
 
+/// Kills of the program in all.
+const KILLS: u64 = 12;
+
+#[test]
+fn s3_22_killed_at_any_moment_a_hire_goes_on_and_calls_nothing_twice() {
+    // The value that a step would have had, for those of which only people know whether they happened.
+    let values = [
+        ("ask[0].asked", "apply_computer", json!({ "request_id": "REQ-WZ001", "pc_model": "workstation-16" })),
+        ("welcome[0].sent", "send_email", json!({ "message_id": "<mia@example.com>" })),
+    ];
+    for kills in (0..KILLS).step_by(2) {
+        let office = Office::open([]);
+        let begin = ["run", "hire.plan", "-i", "name=will zhang", "--run-id", "hire", "--format", "json"];
+        for kill in kills..kills + 2 {
+            let program = office.mock.answering(planrun(begin), &APPS).within(office.place.path());
+            let hash = blake3::hash(&kill.to_le_bytes());
+            program.killed_after(Duration::from_millis(u64::from(hash.as_bytes()[0]) * 3));
+        }
+        let mut ran = office.planrun(begin);
+        while ran.status == 4 {
+            let run = ran.json();
+            let waits = |path: &str| {
+                run["steps"].as_array().unwrap().iter().any(|step| step["path"] == path && step["status"] == "waiting")
+            };
+            let (path, tool, value) = values.iter().find(|(path, ..)| waits(path)).unwrap_or_else(|| panic!("{ran:?}"));
+            let happened = office.counts().contains_key(*tool);
+            let told =
+                if happened { json!({ "happened": true, "value": value }) } else { json!({ "happened": false }) };
+            let answered = office.planrun(["runs", "answer", "hire", &format!("{path}={told}")]);
+            assert_eq!(answered.status, 0, "{}", answered.stderr);
+            ran = office.planrun(begin);
+        }
+        let run = ran.json();
+        assert_eq!((ran.status, &run["status"]), (0, &json!("completed")), "{kills}: {}", ran.stderr);
+        assert_eq!(
+            run["reply"],
+            json!({ "card": "CARD-WZ001", "pc": "PC-0042", "message": "<mia@example.com>" }),
+            "{kills}"
+        );
+        // A repeated key is no call; what a look has found need not have been called, since the mock finds everything.
+        let counts = office.counts();
+        assert!(EFFECTS.iter().all(|tool| counts.get(*tool).is_none_or(|count| *count == 1)), "{kills}: {counts:?}");
+        assert!(values.iter().all(|(_, tool, _)| counts.contains_key(*tool)), "{kills}: {counts:?}");
+    }
+}
+
 #[test]
 fn s3_30_before_the_end_nothing_is_verified() {
     let office = Office::open(["--failures", "send_email=1"]);
@@ -291,7 +340,10 @@ fn s3_31_the_journal_has_every_move_firing_look_and_what_it_saw() {
     assert_eq!(asked["arguments"], json!({ "employee_id": "WZ001", "employee_name": "will zhang" }));
     let shown = office.planrun(["runs", "show", "hire"]).stdout;
     assert!(shown.contains("register[0].profile.verify  completed"), "{shown}");
-    assert!(shown.contains("\ntasks: hired done, registered done, ") && shown.contains(", seated pending\n"), "{shown}");
+    assert!(
+        shown.contains("\ntasks: hired done, registered done, ") && shown.contains(", seated pending\n"),
+        "{shown}"
+    );
     assert!(shown.ends_with("\neffects: 3 verified, 2 unverified, 0 failed\n"), "{shown}");
 }
 
@@ -340,6 +392,13 @@ fn s3_25_nobody_is_asked_where_nothing_is_missing() {
     let ran = office.planrun(["run", "sign_up.plan", "--run-id", "sign"].into_iter().chain(inputs));
     assert_eq!(ran.status, 0, "{}", ran.stderr);
     assert!(!office.events("sign").iter().any(|(event, ..)| event == "answer.given"));
+    // An empty text is no absence; the contract refuses it before anything is called.
+    let inputs = ["name=张三", "phone=", "region=北京市", "id_card=110101199001011234"];
+    let inputs = inputs.iter().flat_map(|input| ["-i", *input]);
+    let before = office.counts();
+    let ran = office.planrun(["run", "sign_up.plan", "--format", "json"].into_iter().chain(inputs));
+    assert_eq!((ran.status, &ran.json()["error"]["class"]), (1, &json!("validation.arguments")), "{}", ran.stderr);
+    assert_eq!(office.counts()["create_contact"], before["create_contact"]);
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use proptest::test_runner::Config;
 use tempfile::TempDir;
@@ -81,6 +82,14 @@ impl Program {
     pub fn without_variable(mut self, name: &str) -> Self {
         self.command.env_remove(name);
         self
+    }
+
+    /// Runs it and kills it after this time, unless it has ended by then.
+    pub fn killed_after(mut self, time: Duration) {
+        let mut child = self.command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(time);
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 
     /// Runs it to its end.
