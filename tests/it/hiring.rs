@@ -216,7 +216,8 @@ fn s3_24_what_never_works_is_called_as_often_as_the_plan_says_for_each_resume() 
         assert_eq!(office.resume().status, 4);
         assert_eq!(office.counts()["grant_access"], 6 * (1 + resumes));
     }
-    office.planrun(["runs", "cancel", "hire"]);
+    let cancelled = office.planrun(["runs", "cancel", "hire"]);
+    assert_eq!((cancelled.status, cancelled.stderr.as_str()), (0, "the run hire is cancelled\n"));
     assert_eq!(office.show("hire")["status"], "cancelled");
     assert_eq!((office.counts()["create_employee_profile"], office.counts().len()), (1, 2));
 }

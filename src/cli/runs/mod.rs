@@ -228,5 +228,6 @@ fn cancel(
     // Whoever ends a run at which processes die wants no more of it done.
     let onward = Onward { retries: false, again: true, ..Onward::new(look) };
     resume(journal, location, &row, onward)?;
+    terminal.say(&format!("the run {} is {}", row.run, journal.run(&row.run)?.state));
     Ok(Exit::Fine)
 }
