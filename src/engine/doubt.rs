@@ -5,11 +5,12 @@ use std::sync::Arc;
 use super::attempt::{Leaf, tool_call};
 use super::dispatcher::{Dispatcher, NodeRef};
 use super::frame::{Ending, FrameId};
+use super::park::Catcher;
 use super::sensitive::{below, in_arguments};
 use crate::graph::Edge;
 use crate::journal::{ARGUMENTS, EventKind, FormField, Question, StepError, Waiting};
 use crate::sema::{OnFailure, Step};
-use crate::types::{ErrorClass, ErrorPattern, to_schema};
+use crate::types::{ErrorClass, to_schema};
 use crate::value::Value;
 
 /// How often a call is sent again because nothing of it was found.
@@ -57,11 +58,11 @@ impl Dispatcher<'_> {
     }
 
     /// Whether somebody is asked what became of a call: after a crash always, else where the run shall pause; not where
-    /// an arm of the step says what to do.
+    /// an arm of the step, or of one around it, says what to do.
     fn asks_people(&self, at: NodeRef, step: &Step, execution: u32, doubt: &Doubt) -> bool {
         let unknown = ErrorClass::UnknownOutcome;
-        let caught =
-            step.recover.iter().flat_map(|arm| &arm.patterns).any(|pattern: &ErrorPattern| pattern.matches(&unknown));
+        let own = step.recover.iter().any(|arm| arm.catches(&unknown));
+        let caught = own || self.catcher(at, &unknown) == Some(Catcher::Arm);
         let path = self.own_path(at);
         let asked = self.recording.has_asked(&path, Waiting::Answer, execution);
         let pauses = self.scopes[self.frames[at.0].scope].policy.on_failure == OnFailure::Pause;

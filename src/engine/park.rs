@@ -9,11 +9,11 @@ use std::time::Duration;
 use super::attempt::tool_call;
 use super::dispatcher::{Dispatcher, NodeRef};
 use super::event::Subject;
-use super::frame::FrameId;
+use super::frame::{FrameId, Role};
 use super::outcome::Interruption;
 use crate::journal::{EventKind, StepError};
 use crate::protocol::StepState;
-use crate::sema::OnFailure;
+use crate::sema::{OnFailure, StepKind};
 use crate::types::ErrorClass;
 
 /// What stands still because something has failed.
@@ -27,13 +27,46 @@ pub(super) struct Parking {
     executions: BTreeMap<Arc<str>, u32>,
 }
 
+/// What takes the failure of a step inside it, so that nothing around it fails.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Catcher {
+    /// An arm that is for it.
+    Arm,
+    /// An `each` that settles its elements, or a race that may have another winner.
+    Others,
+}
+
 impl Dispatcher<'_> {
     /// Whether the failure of a step makes the run wait for somebody instead of ending it.
     pub(super) fn pauses(&self, at: NodeRef, error: &StepError) -> bool {
         let frame = &self.frames[at.0];
         let always = self.scopes[frame.scope].policy.on_failure == OnFailure::Pause;
         let may = self.can_park(at.0) && frame.ending.is_none() && error.is_value();
-        may && (always || self.pauses_when_exhausted(at, error))
+        may && (always || self.pauses_when_exhausted(at, error)) && self.catcher(at, &error.class).is_none()
+    }
+
+    /// What catches a failure of this class around a step, the nearest first.
+    pub(super) fn catcher(&self, at: NodeRef, class: &ErrorClass) -> Option<Catcher> {
+        let mut inner = at.0;
+        while let Some(owner) = self.frames[inner].owner {
+            let program = self.program(owner.frame);
+            let step = self.node(&program, (owner.frame, owner.node)).step()?;
+            let arms = match owner.role {
+                Role::Firing(_) | Role::Verify | Role::Undo => return None,
+                Role::Branch(_) => return Some(Catcher::Others),
+                Role::Element(_) if matches!(&step.kind, StepKind::Each(each) if each.settle) => {
+                    return Some(Catcher::Others);
+                }
+                Role::Body | Role::Element(_) | Role::Round => step.recover.iter(),
+                // What fails in an arm is not caught by the arms beside it.
+                Role::Recover => [].iter(),
+            };
+            if arms.into_iter().any(|arm| arm.catches(class)) {
+                return Some(Catcher::Arm);
+            }
+            inner = owner.frame;
+        }
+        None
     }
 
     /// Whether the retries of a call were for this failure, and the run shall pause when they are used up.

@@ -281,13 +281,7 @@ impl Dispatcher<'_> {
     pub(super) fn step_failed(&mut self, at: NodeRef, error: Arc<StepError>) {
         let program = self.program(at.0);
         let Some(step) = self.node(&program, at).step() else { return };
-        let catches = |patterns: &[crate::types::ErrorPattern]| {
-            if patterns.is_empty() {
-                return !matches!(error.class, ErrorClass::UnknownOutcome | ErrorClass::Internal);
-            }
-            patterns.iter().any(|pattern| pattern.matches(&error.class))
-        };
-        let arm = step.recover.iter().find(|arm| catches(&arm.patterns)).filter(|_| error.is_value());
+        let arm = step.recover.iter().find(|arm| arm.catches(&error.class)).filter(|_| error.is_value());
         let ending = self.frames[at.0].ending.is_some();
         let Some(arm) = arm.filter(|_| !ending) else {
             return self.step_failed_for_good(at, error);

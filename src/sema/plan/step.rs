@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{BlockId, Event, Retry};
 use crate::sema::expr::{Code, Matcher};
 use crate::source::Span;
-use crate::types::{Effect, ErrorPattern, Signature, Type};
+use crate::types::{Effect, ErrorClass, ErrorPattern, Signature, Type};
 
 /// A step with its clauses.
 #[derive(Debug)]
@@ -104,6 +104,17 @@ pub struct Recover {
     /// Empty where every class is caught but `unknown_outcome` and `internal`.
     pub patterns: Vec<ErrorPattern>,
     pub body: BlockId,
+}
+
+impl Recover {
+    /// Whether the arm is for this class.
+    #[must_use]
+    pub fn catches(&self, class: &ErrorClass) -> bool {
+        if self.patterns.is_empty() {
+            return !matches!(class, ErrorClass::UnknownOutcome | ErrorClass::Internal);
+        }
+        self.patterns.iter().any(|pattern| pattern.matches(class))
+    }
 }
 
 /// `until e every d`; while it is evaluated the step's own slot holds the latest answer.

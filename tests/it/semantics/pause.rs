@@ -9,7 +9,7 @@ use crate::world::Script::Fail;
 use crate::world::{Ran, World, after, give};
 use planrun::engine::Interruption;
 use planrun::journal::MemoryLog;
-use planrun::protocol::Sent::Answered;
+use planrun::protocol::Sent::{Answered, Maybe};
 
 const TOOLS: &str = "
 use a
@@ -133,6 +133,58 @@ async fn a_called_plan_is_called_again_under_new_keys() {
     let ran = world.run(&text).await;
     assert_eq!((ran.reply(), ran.calls("a.make").len(), ran.calls("a.drop").len()), (json!(5), 3, 2));
     assert_eq!((keys(&ran, "a.make").len(), keys(&ran, "a.flaky").len(), keys(&ran, "a.drop").len()), (3, 3, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_something_around_a_step_catches_pauses_nothing() {
+    let run = async |body: &str| world(99).run(&plan(body)).await;
+    let ran = run("step x = do { step bad = a.flaky() yield bad } recover tool.busy => 0 reply x").await;
+    assert_eq!(
+        (ran.outcome.state.name(), ran.reply(), ran.status("x.bad")),
+        ("completed", json!(0), "failed".to_owned())
+    );
+    let deep = "step x = do { step y = do { step bad = a.flaky() yield bad } yield y } recover => 0 reply x";
+    assert_eq!(run(deep).await.reply(), json!(0));
+    let ran =
+        run("step all = each n in [1, 2] max 5 settle { step bad = a.flaky(x: n) yield bad } reply all[1].ok").await;
+    assert_eq!((ran.outcome.state.name(), ran.reply(), ran.calls("a.flaky").len()), ("completed", json!(false), 2));
+    let reads = || world(0).tool("a.read", [Fail("tool.busy", Answered), give(json!(1))]);
+    let race = "step first = race { one: a.read(x: 1), two: a.read(x: 2) } reply winner(first)";
+    let ran = reads().run(&plan(race)).await;
+    assert_eq!((ran.outcome.state.name(), ran.reply()), ("completed", json!("two")));
+    // Where the arm is for something else, or fails itself, or where every branch fails, it pauses after all.
+    for body in [
+        "step x = do { step bad = a.flaky() yield bad } recover validation => 0 reply x",
+        "step x = do { step one = a.make() fail tool.busy \"no\" when one > 0 yield one } recover tool => a.flaky() reply x",
+    ] {
+        assert_eq!(run(body).await.outcome.state.name(), "paused", "{body}");
+    }
+    let world = world(0).tool("a.read", [Fail("tool.busy", Answered), Fail("tool.busy", Answered), give(json!(1))]);
+    assert_eq!(world.run(&plan(race)).await.status("first"), "failed");
+    assert_eq!(world.run(&plan(race)).await.outcome.state.name(), "completed", "and the whole race is run again");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_caller_that_catches_what_a_plan_pauses_for_goes_on() {
+    let inner = format!("{TOOLS}\nplan q() -> int {{ policy {{ on_failure: pause }} step bad = a.flaky() reply bad }}");
+    let file = |arm: &str| format!("{TOOLS}\nuse \"./q.plan\" as q\nplan p() {{ step x = q.q() {arm} reply x }}");
+    let world = || world(1).file("./q.plan", &inner);
+    assert_eq!(world().run(&file("recover tool => 0")).await.reply(), json!(0));
+    let world = world();
+    let paused = world.run(&file("")).await;
+    assert_eq!((paused.outcome.state.name(), paused.status("x.bad")), ("paused", "failed".to_owned()));
+    assert_eq!(world.run(&file("")).await.reply(), json!(5));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_arm_around_a_lost_call_is_asked_before_people_are() {
+    let lost = || world(0).tool("a.make", [Fail("transient.timeout", Maybe), give(json!(7))]);
+    let body =
+        |class: &str| plan(&format!("step x = do {{ step one = a.make() yield one }} recover {class} => 0 reply x"));
+    let ran = lost().run(&body("unknown_outcome")).await;
+    assert_eq!((ran.reply(), ran.calls("a.make").len()), (json!(0), 1));
+    let paused = lost().run(&body("tool")).await;
+    assert_eq!((paused.outcome.state.name(), &*paused.outcome.questions[0].0), ("paused", "x.one"));
 }
 
 #[tokio::test(start_paused = true)]
