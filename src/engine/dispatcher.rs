@@ -322,11 +322,11 @@ impl<'a> Dispatcher<'a> {
     pub(super) fn after(&mut self, wait: Duration, timer: Timer) {
         // What began before this process did has waited already.
         let waited = Duration::from_micros(self.real_elapsed().saturating_sub(self.elapsed()));
-        self.from_now(wait.saturating_sub(waited), timer);
+        self.set_timer(wait.saturating_sub(waited), timer);
     }
 
     /// As the other, though it may have begun before this process did.
-    pub(super) fn from_now(&mut self, wait: Duration, timer: Timer) {
+    pub(super) fn set_timer(&mut self, wait: Duration, timer: Timer) {
         let number = self.number();
         self.timers.push(Reverse((clock::after(wait), number, timer)));
     }

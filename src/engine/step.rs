@@ -193,7 +193,7 @@ impl Dispatcher<'_> {
             self.within.insert(at, path);
             if self.frames[at.0].aside {
                 // Nobody looked while no process was there, and "it did not happen" wants the whole time.
-                self.from_now(wait, Timer::Within(at));
+                self.set_timer(wait, Timer::Within(at));
             } else {
                 self.after(wait, Timer::Within(at));
             }

@@ -131,6 +131,23 @@ async fn three_deaths_at_one_place_pause_the_run_until_a_person_wants_it_again()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_run_whose_process_died_is_due() {
+    let shop = Shop::default();
+    let files = shop.open().await;
+    let undisturbed = reply(&start(files.path(), "undisturbed").wait_with_output().unwrap().stdout);
+    shop.forget();
+    let mut child = start(files.path(), "dying");
+    while shop.calls().is_empty() {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let due = planrun(["runs", "resume", "--due", "--format", "json"]).within(files.path()).run();
+    assert_eq!((due.status, &due.json()["reply"]), (0, &undisturbed), "{}", due.stderr);
+    assert_one_key_each(&shop.calls(), "due");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_run_at_which_processes_die_can_be_ended() {
     let shop = Shop::default();
     let files = shop.open().await;

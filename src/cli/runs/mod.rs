@@ -22,6 +22,7 @@ use super::{Exit, Failure, Terminal};
 use crate::journal::store::{Filter, Journal};
 use crate::journal::{Cancel, Said};
 use crate::project::Location;
+use crate::protocol::RunState;
 use crate::types::{ErrorClass, Validation};
 
 const EXAMPLES: &str = "\
@@ -71,7 +72,7 @@ struct ResumeArguments {
     /// Try a run once more that was paused because processes died at it.
     #[arg(long, conflicts_with = "due")]
     again: bool,
-    /// Every run whose time to go on has come.
+    /// Every run whose time to go on has come, and every one whose process has died.
     #[arg(long, conflicts_with = "run")]
     due: bool,
     #[command(flatten)]
@@ -172,8 +173,16 @@ fn go_on(
         return resume(journal, location, &journal.run(run)?, onward);
     }
     let due = Filter { due: Some(super::workspace::real_host().now()), ..Filter::default() };
+    // A run whose process has died waits for nothing but another process.
+    let orphaned = Filter { states: vec![RunState::Running.name().to_owned()], ..Filter::default() };
+    let mut rows = journal.runs(&due)?;
+    for row in journal.runs(&orphaned)? {
+        if rows.iter().all(|known| known.run != row.run) {
+            rows.push(row);
+        }
+    }
     let mut exit = Exit::Fine;
-    for row in journal.runs(&due)? {
+    for row in rows {
         if row.ended || journal.is_driven(&row) {
             continue;
         }
