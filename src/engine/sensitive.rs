@@ -14,44 +14,23 @@ const SCHEMES: [&str; 4] = ["basic", "bearer", "digest", "token"];
 
 /// The labelled places in the value of a step; the empty path is all of it.
 pub(super) fn in_output(step: &Step) -> Vec<Arc<str>> {
-    match &step.kind {
-        StepKind::Call(Call { target: Target::Tool(signature), .. }) => sensitive_result(signature),
-        StepKind::Input(input) => {
-            let of_field = |field: &crate::sema::InputField| {
-                let name = field.name.clone();
-                field.sensitive.iter().map(move |path| labelled(&name, path)).collect::<Vec<_>>()
-            };
-            input.fields.iter().flat_map(of_field).collect()
-        }
-        StepKind::Call(_)
-        | StepKind::Each(_)
-        | StepKind::Repeat(_)
-        | StepKind::Match { .. }
-        | StepKind::Do(_)
-        | StepKind::Race(_)
-        | StepKind::Ask(_)
-        | StepKind::Infer(_)
-        | StepKind::Wait(_)
-        | StepKind::Damaged => Vec::new(),
+    if let StepKind::Call(Call { target: Target::Tool(signature), .. }) = &step.kind {
+        return sensitive_result(signature);
     }
+    let StepKind::Input(input) = &step.kind else { return Vec::new() };
+    let of_field = |field: &crate::sema::InputField| {
+        let name = field.name.clone();
+        field.sensitive.iter().map(move |path| labelled(&name, path)).collect::<Vec<_>>()
+    };
+    input.fields.iter().flat_map(of_field).collect()
 }
 
 /// The labelled places in what a step takes; of a form, in the fields that have a value already.
 pub(super) fn in_arguments(step: &Step, arguments: &Value) -> Vec<Arc<str>> {
-    match &step.kind {
-        StepKind::Call(Call { target: Target::Tool(signature), .. }) => sensitive_arguments(signature, arguments),
-        StepKind::Input(_) => in_output(step),
-        StepKind::Call(_)
-        | StepKind::Each(_)
-        | StepKind::Repeat(_)
-        | StepKind::Match { .. }
-        | StepKind::Do(_)
-        | StepKind::Race(_)
-        | StepKind::Ask(_)
-        | StepKind::Infer(_)
-        | StepKind::Wait(_)
-        | StepKind::Damaged => Vec::new(),
+    if let StepKind::Call(Call { target: Target::Tool(signature), .. }) = &step.kind {
+        return sensitive_arguments(signature, arguments);
     }
+    in_output(step)
 }
 
 /// Places in a field of an event.

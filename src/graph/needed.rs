@@ -31,7 +31,7 @@ pub fn needed(graph: &BlockGraph, block: &Block, target: u32) -> BTreeSet<u32> {
         let above = || (0..vertex).filter(|above| (*above as usize) < graph.nodes);
         match graph.vertex(vertex) {
             Vertex::Free | Vertex::Join => {}
-            Vertex::Decisions => open.extend(above().filter(|above| decides(block, *above))),
+            Vertex::Decisions => open.extend(above().filter(|above| block.nodes[*above as usize].decides())),
             Vertex::Everything => open.extend(above()),
         }
         if (vertex as usize) < graph.nodes && block.nodes[vertex as usize].event().is_some() {
@@ -40,23 +40,6 @@ pub fn needed(graph: &BlockGraph, block: &Block, target: u32) -> BTreeSet<u32> {
         }
     }
     found
-}
-
-/// Whether effects below wait for the decision of a statement.
-fn decides(block: &Block, node: u32) -> bool {
-    let node = &block.nodes[node as usize];
-    match node.kind {
-        NodeKind::Ensure { .. } => true,
-        NodeKind::Fail(_) | NodeKind::Reply(_) => !node.guard.is_empty(),
-        NodeKind::Condition(_)
-        | NodeKind::Let(_)
-        | NodeKind::Step(_)
-        | NodeKind::Yield(_)
-        | NodeKind::Next(_)
-        | NodeKind::Task(_)
-        | NodeKind::Set(_)
-        | NodeKind::Listener(_) => false,
-    }
 }
 
 fn reacts(block: &Block, node: u32) -> bool {

@@ -1,5 +1,6 @@
 //! The program killed with SIGKILL at any moment, against a server that notes every call with its key.
 
+use std::path::Path;
 use std::time::Duration;
 
 use serde_json::Value as Json;
@@ -100,15 +101,7 @@ async fn three_deaths_at_one_place_pause_the_run_until_a_person_wants_it_again()
     let files = shop.open().await;
     let undisturbed = reply(&start(files.path(), "undisturbed").wait_with_output().unwrap().stdout);
     shop.forget();
-    // Each dies while its first call is out, so that none gets further than the one before.
-    for death in 1..=3 {
-        let mut child = start(files.path(), "dying");
-        while shop.calls().len() < death {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-        child.kill().unwrap();
-        child.wait().unwrap();
-    }
+    dies(&shop, files.path(), 3).await;
     let runs = |arguments: &[&str]| planrun([&["runs"], arguments].concat()).within(files.path()).run();
     assert!(runs(&["list"]).stdout.contains("interrupted"));
     for arguments in [["resume", "dying"], ["resume", "dying"]] {
@@ -136,12 +129,7 @@ async fn a_run_whose_process_died_is_due() {
     let files = shop.open().await;
     let undisturbed = reply(&start(files.path(), "undisturbed").wait_with_output().unwrap().stdout);
     shop.forget();
-    let mut child = start(files.path(), "dying");
-    while shop.calls().is_empty() {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
-    child.kill().unwrap();
-    child.wait().unwrap();
+    dies(&shop, files.path(), 1).await;
     let due = planrun(["runs", "resume", "--due", "--format", "json"]).within(files.path()).run();
     assert_eq!((due.status, &due.json()["reply"]), (0, &undisturbed), "{}", due.stderr);
     assert_one_key_each(&shop.calls(), "due");
@@ -151,19 +139,24 @@ async fn a_run_whose_process_died_is_due() {
 async fn a_run_at_which_processes_die_can_be_ended() {
     let shop = Shop::default();
     let files = shop.open().await;
-    for death in 1..=3 {
-        let mut child = start(files.path(), "dying");
+    dies(&shop, files.path(), 3).await;
+    let cancelled = planrun(["runs", "cancel", "dying"]).within(files.path()).run();
+    assert_eq!(cancelled.status, 0, "{}", cancelled.stderr);
+    let listed = planrun(["runs", "list"]).within(files.path()).run();
+    assert!(listed.stdout.contains("cancelled"), "{}", listed.stdout);
+    assert_eq!(shop.calls().len(), 3, "nothing is called to end it");
+}
+
+/// The run `dying` dies so often, each time while its first call is out, so that none gets further than the one before.
+async fn dies(shop: &Shop, folder: &Path, times: usize) {
+    for death in 1..=times {
+        let mut child = start(folder, "dying");
         while shop.calls().len() < death {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         child.kill().unwrap();
         child.wait().unwrap();
     }
-    let cancelled = planrun(["runs", "cancel", "dying"]).within(files.path()).run();
-    assert_eq!(cancelled.status, 0, "{}", cancelled.stderr);
-    let listed = planrun(["runs", "list"]).within(files.path()).run();
-    assert!(listed.stdout.contains("cancelled"), "{}", listed.stdout);
-    assert_eq!(shop.calls().len(), 3, "nothing is called to end it");
 }
 
 fn reply(stdout: &[u8]) -> Json {
