@@ -23,7 +23,9 @@ impl Value {
             Self::Int(number) => Json::String(number.to_string()),
             Self::Uint(number) => Json::String(number.to_string()),
             Self::Double(number) => double_to_json(*number),
-            Self::Exact(exact) => double_to_json(exact.value),
+            Self::Exact(exact) => {
+                return json!({"type": "double", "value": double_to_json(exact.value), "text": exact.text});
+            }
             Self::String(text) | Self::Type(text) => Json::String(text.as_ref().to_owned()),
             Self::Bytes(bytes) => return json!({"type": "bytes", "base64": STANDARD.encode(bytes)}),
             Self::List(elements) => Json::Array(elements.iter().map(Self::to_typed_json).collect()),
@@ -56,7 +58,7 @@ impl Value {
             "bool" => value.as_bool().map(Self::Bool),
             "int" => integer(value).map(Self::Int),
             "uint" => value.as_str().and_then(|text| text.parse().ok()).or_else(|| value.as_u64()).map(Self::Uint),
-            "double" => double(value).map(Self::Double),
+            "double" => literal(json).or_else(|| double(value).map(Self::Double)),
             "string" => value.as_str().map(Self::from),
             "type" => value.as_str().map(|name| Self::Type(name.into())),
             "timestamp" => instant(value, MIN_TIMESTAMP, MAX_TIMESTAMP).map(Self::Timestamp),
@@ -79,6 +81,12 @@ fn double_to_json(number: f64) -> Json {
 
 fn parts_to_json(seconds: i128, nanos: i128) -> Json {
     json!({"seconds": seconds.to_string(), "nanos": i64::try_from(nanos).unwrap_or(0)})
+}
+
+/// A number whose literal says more than the double that it stands for.
+fn literal(json: &Json) -> Option<Value> {
+    let number: serde_json::Number = json.get("text")?.as_str()?.parse().ok()?;
+    Some(Value::from_json(&Json::Number(number))).filter(|value| matches!(value, Value::Exact(_)))
 }
 
 fn integer(json: &Json) -> Option<i64> {
@@ -143,6 +151,14 @@ mod tests {
         assert_eq!(Value::from_typed_json(&json).unwrap(), value);
         assert_eq!(json["value"][2], json!({"type": "int", "value": "-9223372036854775808"}));
         assert_eq!(json["value"][9]["value"], json!({"seconds": "-1", "nanos": 999_999_999}));
+    }
+
+    #[test]
+    fn a_number_keeps_its_literal() {
+        let value = Value::list([Value::from_json(&"1.10".parse().unwrap()), Value::Double(3.0)]);
+        assert!(!value.is_plain_json());
+        let again = Value::from_typed_json(&value.to_typed_json()).unwrap();
+        assert_eq!((again.to_json_text(), value.to_json_text()), ("[1.10,3]".to_owned(), "[1.10,3]".to_owned()));
     }
 
     #[test]
