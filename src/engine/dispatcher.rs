@@ -156,7 +156,9 @@ impl<'a> Dispatcher<'a> {
     }
 
     pub(super) async fn run(mut self, program: &Arc<Program>, inputs: &BTreeMap<Arc<str>, Value>) -> Outcome {
-        self.reactions.in_order = reacts(program);
+        // Who lives through a journal does all that follows from one answer before it takes the next, and so does who writes it.
+        let relived = self.recording.is_durable() || self.recording.is_replaying();
+        self.reactions.in_order = relived || reacts(program);
         self.aftermath.matters = aftermath::matters(program);
         self.begin(program, inputs);
         while !self.finished {

@@ -375,13 +375,15 @@ impl Past {
             let question = Arc::new(entry.question(kept)?);
             self.questions.ask(&path, question.clone());
             let same = |one: &PastQuestion| one.question.concerns(what, question.execution);
-            let void = self.steps.get(&path).and_then(|step| step.asked.iter().find(|one| same(one)));
+            // Of a gate that asks again what it let through has changed; a call that was lost again is another question.
+            let again = what == Waiting::Answer;
+            let void = self.steps.get(&path).and_then(|step| step.asked.iter().find(|one| same(one) && !again));
             if let Some(answer) = void.and_then(|void| void.answer.as_ref()).map(|answer| answer.path.clone()) {
                 self.forget_answer(&answer);
             }
             let step = self.step(path, at);
             step.state = StepState::Waiting;
-            step.asked.retain(|one| !same(one));
+            step.asked.retain(|one| again || !same(one));
             step.asked.push(PastQuestion { question, answer: None, used: false });
             return Ok(());
         }

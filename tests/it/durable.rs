@@ -173,12 +173,12 @@ pub fn completed_keys(log: &MemoryLog) -> BTreeSet<String> {
 
 #[tokio::test(start_paused = true)]
 async fn a_run_that_dies_after_any_event_goes_on_and_ends_as_if_it_had_not() {
-    survives(PLAN, &[]).await;
+    Box::pin(survives(PLAN, &[])).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_run_of_tasks_and_listeners_that_dies_after_any_event_hears_the_same() {
-    survives(LISTENING, &SAID).await;
+    Box::pin(survives(LISTENING, &SAID)).await;
 }
 
 /// What happened because of events: what was fired and set, each as often as it was written.
@@ -319,4 +319,57 @@ async fn gates_forms_and_timers_survive_a_death_after_any_event() {
         let asked = count_of(&log, "\"for\":\"confirm\"") + count_of(&log, "\"for\":\"input\"");
         assert_eq!(count_of(&log, "\"answer.given\"") + 1, asked, "killed after {events}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_lost_twice_is_asked_about_twice_and_sent_with_one_key() {
+    const LOST: &str = "
+    use a
+    tool a.make() -> int effect
+    tool a.tell(x: int) -> int effect
+    plan p() -> int { step made = a.make() step told = a.tell(x: made) reply made + told }
+    ";
+    let mut world =
+        World::new().tool("a.make", [after(10, give(json!(7)))]).tool("a.tell", [after(10, give(json!(1)))]);
+    world.answers = vec![("made", json!({"happened": false}))];
+    let mut log = MemoryLog::default();
+    // It begins; then it is resumed, doubts, asks, is answered and begins again, twice.
+    for more in [2, 5, 5] {
+        world.journal = Some(log.clone().dying_after(log.lines().len() + more));
+        assert!(world.run_until_it_dies(LOST, BTreeMap::new()).await.is_none());
+        log = log.living();
+        assert!(log.lines().last().unwrap().contains("step.running"), "{:?}", log.lines());
+    }
+    let settled = log.lines().len() + 6;
+    world.journal = Some(log.clone().dying_after(settled));
+    assert!(world.run_until_it_dies(LOST, BTreeMap::new()).await.is_none());
+    log = log.living();
+    world.journal = Some(log.clone());
+    let ran = world.run(LOST).await;
+    assert_eq!((ran.reply(), ran.status("made")), (json!(8), "completed".to_owned()));
+    assert_eq!(log.lines().iter().filter(|line| line.contains("answer.given")).count(), 3);
+    let keys: BTreeSet<&str> = ran.calls("a.make").iter().map(|seen| seen.key.as_str()).collect();
+    assert_eq!(keys.len(), 1, "{keys:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn branches_of_a_race_that_answered_together_have_both_answered_in_the_next_process() {
+    const RACE: &str = "
+    use a
+    tool a.read(x?: any) -> int read
+    plan p() -> int { step fast = race { one: a.read(x: 1), two: a.read(x: 2) } reply fast }
+    ";
+    let world = || World::new().tool("a.read", [after(10, give(json!(1))), after(10, give(json!(2)))]);
+    let statuses = |ran: &Ran| [ran.status("fast.one"), ran.status("fast.two"), ran.status("fast")];
+    let mut whole = world();
+    let log = MemoryLog::default();
+    whole.journal = Some(log.clone());
+    let undisturbed = statuses(&whole.run(RACE).await);
+    let both = log.lines().iter().rposition(|line| line.contains("fast.")).unwrap() + 1;
+    let mut world = world();
+    world.journal = Some(MemoryLog::default().dying_after(both));
+    assert!(world.run_until_it_dies(RACE, BTreeMap::new()).await.is_none());
+    world.journal = world.journal.map(MemoryLog::living);
+    let ran = world.run(RACE).await;
+    assert_eq!((statuses(&ran), ran.reply()), (undisturbed, json!(1)));
 }
