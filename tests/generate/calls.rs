@@ -43,7 +43,7 @@ impl Writer<'_> {
         Called { text: self.broken(&called.path(), &arguments), returns: called.returns.clone(), tool: Some(tool) }
     }
 
-    fn plan_call(&mut self) -> Called {
+    pub fn plan_call(&mut self) -> Called {
         self.note_other();
         let Some(other) = self.other else { return self.tool_call(0) };
         let mut arguments = Vec::new();
@@ -112,6 +112,7 @@ impl Writer<'_> {
                 "{ attempts: 5, delay: 100ms, factor: 1.5, max_delay: 2s, jitter: none }",
                 "{ attempts: 3, on: [transient.timeout, transient.rate_limited] }",
                 "{ delay: 1s, jitter: full }",
+                "{ attempts: 2, on_exhausted: pause }",
             ]);
             writeln!(text, "{margin}retry {retry}").unwrap();
         }

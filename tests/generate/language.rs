@@ -1,4 +1,4 @@
-//! What is checked and does not run yet: tasks, what sets them and listens to them, gates, states of steps; and what a
+//! What needs people, and what listens: tasks, what sets them and listens to them, gates, states of steps; and what a
 //! plan may reach.
 
 use std::fmt::Write as _;
@@ -137,7 +137,7 @@ impl Writer<'_> {
     /// What the plan may reach, with the step that needs it.
     pub fn outside(&mut self, settings: &mut String, body: &mut String) {
         // A plan that others call would hand them its needs.
-        if !self.size.whole_language || !self.is_main || !self.dice.one_in(4) {
+        if !self.size.network || !self.is_main || !self.dice.one_in(4) {
             return;
         }
         self.note_namespace("http");

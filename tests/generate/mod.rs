@@ -7,6 +7,7 @@
 
 #![allow(dead_code, reason = "each of its users needs another part")]
 
+mod asides;
 mod calls;
 mod catalog;
 mod conditions;
@@ -38,15 +39,17 @@ pub struct Size {
     pub statements: usize,
     /// How many plans the file has.
     pub plans: usize,
-    /// Whether to write what `run` refuses today: `confirm`, tasks, listeners and their kin.
+    /// Whether to write what needs people, and what listens: gates, forms that ask, tasks, listeners, states of steps.
     pub whole_language: bool,
+    /// Whether to write what reaches into the network, for plans that nobody runs.
+    pub network: bool,
 }
 
 impl Size {
     /// A plan for a quick check and run.
-    pub const SMALL: Self = Self { statements: 4, plans: 1, whole_language: false };
+    pub const SMALL: Self = Self { statements: 4, plans: 1, whole_language: false, network: false };
     /// A plan of 30 to 60 lines, as somebody would write it.
-    pub const USUAL: Self = Self { statements: 16, plans: 1, whole_language: false };
+    pub const USUAL: Self = Self { statements: 16, plans: 1, whole_language: false, network: false };
 
     /// A file with so many plans of the usual size.
     pub const fn many(plans: usize) -> Self {

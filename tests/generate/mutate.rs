@@ -83,7 +83,7 @@ fn change(dice: &mut Dice, text: &str, words: &[Place]) -> Option<String> {
 }
 
 /// Words that make the frame of a plan: changing them is the business of tests of the parser.
-const KEYWORDS: [&str; 48] = [
+const KEYWORDS: [&str; 63] = [
     "use",
     "type",
     "tool",
@@ -132,4 +132,19 @@ const KEYWORDS: [&str; 48] = [
     "deadline",
     "concurrency",
     "other",
+    "undo",
+    "verify",
+    "gives",
+    "wait",
+    "input",
+    "on_failure",
+    "pause",
+    "budget",
+    "calls",
+    "tokens",
+    "cost",
+    "time",
+    "on_exhausted",
+    "expires",
+    "confirm",
 ];

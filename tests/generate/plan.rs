@@ -53,6 +53,8 @@ pub struct Writer<'a> {
     pub only_reads: bool,
     /// Whether the plan calls only what looks.
     pub floats: bool,
+    /// How many steps are taken back by an `undo` so far.
+    pub undos: usize,
     /// What the plan replies.
     pub returns: Ty,
     namespaces: BTreeSet<&'static str>,
@@ -61,6 +63,8 @@ pub struct Writer<'a> {
     items: BTreeSet<usize>,
 }
 
+/// Where the budget belongs among the settings.
+const BUDGET: &str = "BUDGET";
 /// The namespace of the plans of the other file.
 pub const OTHER: &str = "other";
 
@@ -78,6 +82,7 @@ pub fn plan_file(dice: &mut Dice, catalog: &Catalog, size: &Size, is_main: bool,
         guards: Vec::new(),
         only_reads: false,
         floats: true,
+        undos: 0,
         returns: Ty::Str,
         namespaces: BTreeSet::new(),
         calls_other: false,
@@ -156,6 +161,8 @@ impl Writer<'_> {
         }
         self.milestones(tasks, &mut body);
         body.push_str(&self.reply());
+        let budget = self.budget(&body);
+        let settings = settings.replace(BUDGET, &budget);
         self.indent = 0;
         if self.dice.one_in(2) {
             writeln!(text, "\n/// {}", words::sentence(self.dice)).unwrap();
@@ -231,12 +238,31 @@ impl Writer<'_> {
                     writeln!(text, "        {line}").unwrap();
                 }
             }
-            if self.dice.one_in(3) {
-                text.push_str("        on_failure: settle,\n");
+            if self.dice.one_in(2) {
+                let word = self.dice.pick(&["settle", "pause", "undo"]);
+                writeln!(text, "        on_failure: {word},").unwrap();
             }
+            text.push_str(BUDGET);
             text.push_str("    }\n");
         }
         text
+    }
+
+    /// The budget of a plan, which is known once its body is: it has enough for every loop, and where there is none now
+    /// and then just enough for each call.
+    fn budget(&mut self, body: &str) -> String {
+        if !self.dice.one_in(3) {
+            return String::new();
+        }
+        let loops = ["each ", "repeat ", "race ", OTHER].iter().any(|word| body.contains(word));
+        let calls = if loops { 5000 } else { body.matches('(').count() + self.dice.below(3) };
+        let mut parts = vec![format!("calls: {calls}")];
+        for part in ["tokens: 90000", "cost: 2.5", "time: 10d"] {
+            if self.dice.one_in(3) {
+                parts.push(part.to_owned());
+            }
+        }
+        format!("        budget: {{ {} }},\n", parts.join(", "))
     }
 
     /// The last statement: it reads what nothing has read.

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::rc::Rc;
 
+use super::asides::Asides;
 use super::calls::Called;
 use super::expressions::braced;
 use super::plan::Writer;
@@ -31,6 +32,7 @@ impl Writer<'_> {
         if self.dice.one_in(16) {
             writeln!(text, "{}/// {}", self.margin(), words::sentence(self.dice)).unwrap();
         }
+        let waited = self.wait(&mut text);
         let mark = self.scope.mark();
         let guard = self.step_guard();
         if let Some((condition, shows)) = &guard {
@@ -41,16 +43,28 @@ impl Writer<'_> {
             }
         }
         let last = self.last_step();
+        let (floats, undos) = (std::mem::replace(&mut self.floats, true), self.undos);
         let body = self.body();
+        let changes = !self.floats;
+        self.floats &= floats;
         let clauses = match &body.called {
             Some(called) => self.call_clauses(&name, called),
             None => String::new(),
         };
         let tool = body.called.as_ref().and_then(|called| called.tool);
-        let recovers = !matches!(body.kind, Kind::Race(_)) && self.dice.one_in(3);
+        let asides = if changes {
+            let takes_over = body.text.starts_with("each ") && self.undos > undos;
+            self.asides(&name, &body.ty, !takes_over)
+        } else {
+            Asides { text: String::new(), may_be_read: true }
+        };
+        let asks = body.text.starts_with("input ");
+        let recovers = !matches!(body.kind, Kind::Race(_)) && !asks && self.dice.below(5) < 2;
         let recover = if recovers { self.recover(tool, &body.ty) } else { String::new() };
         self.scope.forget(mark);
-        self.scope.add(&name, body.ty, body.kind);
+        if asides.may_be_read {
+            self.scope.add(&name, body.ty, body.kind);
+        }
         let margin = self.margin();
         write!(text, "{margin}step {name} = {}", body.text).unwrap();
         if let Some((condition, shows)) = guard {
@@ -61,12 +75,11 @@ impl Writer<'_> {
             self.remember(condition, shows);
         }
         text.push('\n');
-        let rest = clauses + &recover;
-        let after = match last {
-            // Nothing else can read the last step, so whoever does not name it does not wait for it.
-            Some(last) if !text.contains(&last) && !rest.contains(&last) => format!("{margin}    after {last}\n"),
-            Some(_) | None => String::new(),
-        };
+        let rest = clauses + &asides.text + &recover;
+        // Nothing else can read the last step, so whoever does not name it does not wait for it.
+        let last = last.filter(|last| !text.contains(last) && !rest.contains(last));
+        let names: Vec<String> = waited.into_iter().chain(last).collect();
+        let after = if names.is_empty() { String::new() } else { format!("{margin}    after {}\n", names.join(", ")) };
         text + &after + &rest
     }
 
@@ -95,7 +108,7 @@ impl Writer<'_> {
 
     fn body(&mut self) -> Body {
         let block = usize::from(self.indent < DEEPEST && self.left > 0);
-        match self.dice.weighed(&[12, 2 * block, 4 * block, block, 2 * block, 2 * block]) {
+        match self.dice.weighed(&[24, 4 * block, 8 * block, 2 * block, 4 * block, 4 * block, 1]) {
             0 => {
                 let called = self.call();
                 Body { text: called.text.clone(), ty: called.returns.clone(), kind: Kind::Step, called: Some(called) }
@@ -104,7 +117,11 @@ impl Writer<'_> {
             2 => self.each(),
             3 => self.repeat(),
             4 => self.race(),
-            _ => self.match_arms(),
+            5 => self.match_arms(),
+            _ => {
+                let (text, ty) = self.form();
+                Body { text, ty, kind: Kind::Step, called: None }
+            }
         }
     }
 

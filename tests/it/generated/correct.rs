@@ -46,7 +46,8 @@ fn the_same_seed_makes_the_same_project() {
 /// The names of the notes of a plan, or what else is found in it.
 fn judge(seed: u64) -> Result<Vec<&'static str>, String> {
     let size = if seed.is_multiple_of(USUAL) { Size::USUAL } else { Size::SMALL };
-    let project = project(seed, Size { whole_language: !seed.is_multiple_of(3), ..size });
+    let project =
+        project(seed, Size { whole_language: !seed.is_multiple_of(3), network: !seed.is_multiple_of(3), ..size });
     let found = Workshop::of(&project).check(&project).diagnostics;
     let counts = |found: &&Diagnostic| found.severity != Severity::Note;
     match found.iter().find(counts) {
