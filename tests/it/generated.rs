@@ -2,6 +2,7 @@
 //! all of them have a JSON form.
 
 mod correct;
+mod deaths;
 mod edges;
 mod fixtures;
 mod json_form;

@@ -24,6 +24,8 @@ struct Double {
     attempts: Mutex<BTreeMap<Arc<str>, u64>>,
     /// One call in so many fails; none where it is zero.
     failing: usize,
+    /// Whether an execution comes to the same however often it is tried.
+    steady: bool,
 }
 
 /// How often calls fail.
@@ -31,6 +33,8 @@ struct Double {
 pub enum Weather {
     Fair,
     Rough,
+    /// One call in so many fails, none where it is zero, and an execution that is tried again comes to the same.
+    Steady(usize),
 }
 
 /// Runs a plan; everything that happens follows from the seed.
@@ -48,17 +52,25 @@ pub fn perform(plan: &Arc<Plan>, project: &Project, weather: Weather, seed: u64)
 /// The host and the tools of a run.
 pub fn set(project: &Project, weather: Weather, seed: u64) -> (Arc<dyn Host>, Catalog) {
     let host: Arc<dyn Host> = Arc::new(MemoryHost::new(seed));
+    let catalog = tools(&host, project, weather, seed);
+    (host, catalog)
+}
+
+/// The tools of a run.
+pub fn tools(host: &Arc<dyn Host>, project: &Project, weather: Weather, seed: u64) -> Catalog {
     let mut catalog = Catalog::new(host.clone(), PathBuf::from("/"), &Arc::new(Permissions::none()));
     for tool in &project.tools {
         let failing = match weather {
             Weather::Fair => 0,
             Weather::Rough => 3,
+            Weather::Steady(failing) => failing,
         };
+        let steady = matches!(weather, Weather::Steady(_));
         let signature = Signature::unknown(tool.namespace.as_str().into(), tool.name.as_str().into());
-        let double = Double { tool: tool.clone(), seed, attempts: Mutex::default(), failing };
+        let double = Double { tool: tool.clone(), seed, attempts: Mutex::default(), failing, steady };
         catalog.add(signature, Arc::new(double));
     }
-    (host, catalog)
+    catalog
 }
 
 /// Values for the parameters of a plan; some of those that need not be given are not.
@@ -81,7 +93,7 @@ impl Transport for Double {
         let attempt = {
             let mut attempts = self.attempts.lock().unwrap();
             let attempt = attempts.entry(request.idempotency_key.clone()).or_default();
-            *attempt += u64::from(!request.idempotency_key.is_empty());
+            *attempt += u64::from(!self.steady && !request.idempotency_key.is_empty());
             *attempt
         };
         let call = [&request.signature.path(), &*request.idempotency_key, &arguments].concat();
@@ -109,6 +121,7 @@ impl Double {
             ("transient.timeout".to_owned(), Sent::Maybe),
             ("transient.unavailable".to_owned(), Sent::No),
             ("transient.rate_limited".to_owned(), Sent::No),
+            ("transient.unavailable".to_owned(), Sent::Answered),
             ("auth.authorization".to_owned(), Sent::Answered),
             ("tool.failed".to_owned(), Sent::Answered),
         ];
