@@ -114,7 +114,7 @@ impl Dispatcher<'_> {
     /// Looks at every step that says how; tells how many.
     fn verify_all(&mut self) -> usize {
         let mut found = Vec::new();
-        for frame in 0..self.frames.len() {
+        for frame in (0..self.frames.len()).filter(|frame| !self.frames[*frame].aside) {
             let program = self.program(frame);
             let verifies = |node: &crate::sema::Node| node.step().is_some_and(|step| step.verify().is_some());
             let block = self.block(&program, frame);

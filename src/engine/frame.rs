@@ -51,7 +51,7 @@ pub(super) struct Frame {
     pub life: Life,
     /// A firing that could not begin, since what it reads gave nothing.
     pub upstream: bool,
-    /// It works beside the flow of the plan: it looks at a step, or takes it back.
+    /// It is beside the flow of the plan: it looks at a step, takes it back, or has worked for one that is done again.
     pub aside: bool,
     /// The states of its listeners: those of their latest firings.
     pub heard: BTreeMap<u32, StepState>,

@@ -166,7 +166,7 @@ impl Dispatcher<'_> {
         let path = self.own_path(at);
         self.emit(EventKind::StepRetried { path: &path });
         self.leave_parking(at);
-        self.note_executions(at);
+        self.leave_behind(at);
         let record = self.record(at.0, at.1);
         record.started = None;
         let details = record.details_mut();
@@ -179,13 +179,15 @@ impl Dispatcher<'_> {
         }
     }
 
-    /// Every attempt belongs to one execution, so their count is a number that no execution has had.
-    fn note_executions(&mut self, at: NodeRef) {
+    /// What has worked for a step that is done again is no part of the plan's flow any more. Every attempt belongs to one
+    /// execution, so their count is a number that no execution has had.
+    fn leave_behind(&mut self, at: NodeRef) {
         let attempts = self.record(at.0, at.1).attempts;
         let path = self.own_path(at);
         self.parking.executions.insert(path, attempts);
         let mut open = self.inner_frames(at);
         while let Some(frame) = open.pop() {
+            self.frames[frame].aside = true;
             for node in 0..u32::try_from(self.frames[frame].records.len()).unwrap_or(u32::MAX) {
                 let inner = (frame, node);
                 let attempts = self.record(frame, node).attempts;

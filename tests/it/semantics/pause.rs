@@ -188,6 +188,22 @@ async fn an_arm_around_a_lost_call_is_asked_before_people_are() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_was_done_again_is_looked_at_once() {
+    let inner = format!(
+        "{TOOLS}\nplan q() -> int {{ policy {{ on_failure: settle }} step made = a.make() verify a.read() as r => r == 1 \
+         step bad = a.flaky() reply made + bad }}"
+    );
+    let text =
+        format!("{TOOLS}\nuse \"./q.plan\" as q\nplan p() {{ policy {{ on_failure: pause }} step x = q.q() reply x }}");
+    let world = world(1).file("./q.plan", &inner);
+    assert_eq!(world.run(&text).await.outcome.state.name(), "paused");
+    let ran = world.run(&text).await;
+    assert_eq!((ran.reply(), ran.calls("a.make").len(), ran.calls("a.read").len()), (json!(12), 2, 1));
+    let told = &ran.outcome.verification;
+    assert_eq!((told.verified, told.unverified, told.failed), (1, 1, 0));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_refusal_is_not_asked_again_by_resuming() {
     let text = plan("step one = a.make() confirm \"Really?\" reply one");
     let mut world = world(0);
