@@ -12,6 +12,7 @@ use crate::journal::{
     StepError, Summary, Waiting,
 };
 use crate::protocol::{RunState, StepState};
+use crate::types::ErrorClass;
 use crate::value::Value;
 
 /// The journal of a run, seen from the dispatcher.
@@ -321,7 +322,12 @@ impl Dispatcher<'_> {
         let Some(leaf) = self.leave_flight(at) else { return };
         match outcome {
             Ok(value) => self.settle(at, End::Completed(value)),
-            Err(error) => self.call_failed(at, leaf, error),
+            Err(error) => {
+                if matches!(error.class, ErrorClass::Budget(_)) {
+                    self.fatal(error.class.clone(), &error.message);
+                }
+                self.call_failed(at, leaf, error);
+            }
         }
     }
 

@@ -12,6 +12,7 @@ use super::event::{Bound, EventName, Used, Waiting};
 use super::failure::StepError;
 use super::question::{Answer, AnswerError, Given, Question, Questions};
 use crate::protocol::{RunState, Sent, StepState};
+use crate::types::ErrorClass;
 use crate::value::Value;
 
 /// What a journal tells of a run.
@@ -547,7 +548,14 @@ impl Past {
     fn failed(&mut self, path: &Arc<str>, at: i128, error: Arc<StepError>) {
         let step = self.step(path.clone(), at);
         step.error = Some(error.clone());
-        if let Some(call) = step.call.as_mut().filter(|call| call.phase == PastPhase::InFlight) {
+        // A spent budget ends a call before its next attempt.
+        let spent = matches!(error.class, ErrorClass::Budget(_));
+        let ends = |phase: PastPhase| match phase {
+            PastPhase::InFlight => true,
+            PastPhase::Waiting { .. } => spent,
+            PastPhase::Answered | PastPhase::Ended => false,
+        };
+        if let Some(call) = step.call.as_mut().filter(|call| ends(call.phase)) {
             call.phase = PastPhase::Answered;
             self.learn(at, NewsKind::Answer { path: path.clone(), outcome: Err(error) });
         }

@@ -53,6 +53,8 @@ pub struct World {
     pub stop_after: Option<Duration>,
     /// Where runs are written down; one that holds events already goes on.
     pub journal: Option<MemoryLog>,
+    /// Nothing is called: what the journal tells is only looked at.
+    pub only_looks: bool,
     /// Answers that are given beforehand: a path and JSON.
     pub answers: Vec<(&'static str, serde_json::Value)>,
     pub asker: Option<Arc<dyn Asker>>,
@@ -90,6 +92,7 @@ impl World {
             cancel,
             stop_after: None,
             journal: None,
+            only_looks: false,
             answers: Vec::new(),
             asker: None,
             order: Order::Source,
@@ -162,6 +165,7 @@ impl World {
             log,
             past,
             retries: true,
+            only_looks: self.only_looks,
             answering: self.answering(),
             order: self.order,
             ..Context::new(

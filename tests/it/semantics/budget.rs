@@ -133,3 +133,16 @@ async fn what_was_used_before_a_crash_counts() {
         assert!(lines.iter().filter(|line| line.contains("\"budget.low\"")).count() <= 1, "killed after {events}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn who_looks_sees_that_a_budget_was_spent_between_two_polls() {
+    let text = plan("calls: 3", "step r = a.read() until r.value == 2 every 1s within 1h reply 1");
+    let mut world = world();
+    let log = MemoryLog::default();
+    world.journal = Some(log.clone());
+    let ran = world.run(&text).await;
+    assert_eq!((ran.class().as_str(), ran.calls("a.read").len()), ("budget.calls", 3));
+    world.only_looks = true;
+    let seen = world.run(&text).await;
+    assert_eq!((seen.outcome.state, seen.class(), seen.status("r")), (ran.outcome.state, ran.class(), ran.status("r")));
+}
