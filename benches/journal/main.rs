@@ -99,7 +99,7 @@ fn durable_layers(table: &mut Table) -> Result<(), String> {
     let plan = world.plan(&plans::layers(LAYERS))?;
     let mut runs = runs::Runs::open(&folder.0, Synchronous::Full)?;
     runs.run(&world, &plan)?;
-    let groups = runs.groups_of_last()?;
+    let groups = runs.layers_of_last(LAYERS)?;
     let mut peer = GroupCommit::start(&folder.0.join("by-hand.db"))?;
     let (ours, other) = alternate(PAIRS, || runs.run(&world, &plan), || peer.write(&groups))?;
     let ratio = ours.as_secs_f64() / other.as_secs_f64();

@@ -45,18 +45,16 @@ impl Runs {
         bytes(&self.journal, &self.last())
     }
 
-    /// Its events, by what was written at once: those that were sent out together, with the answers before them.
-    pub fn groups_of_last(&self) -> Result<Vec<Vec<String>>, String> {
-        let mut groups = vec![Vec::new()];
-        let mut sending = false;
+    /// Its events as somebody would group them who knows the plan: one group for each layer, with the answers of the layer
+    /// above it and what its own steps are sent out with.
+    pub fn layers_of_last(&self, side: usize) -> Result<Vec<Vec<String>>, String> {
+        let mut groups: Vec<Vec<String>> = vec![Vec::new(); side + 1];
         for event in self.journal.events(&self.last(), 1).map_err(text)? {
             let line = event.map_err(text)?.line;
-            let sends = line.contains("\"step.running\"");
-            if sending && !sends {
-                groups.push(Vec::new());
-            }
-            sending = sends;
-            if let Some(group) = groups.last_mut() {
+            let step = line.split("\"path\":\"s").nth(1).and_then(|rest| rest.split('"').next()?.parse::<usize>().ok());
+            let answers = usize::from(!line.contains("\"step.running\""));
+            let layer = step.map_or(0, |step| step / side + answers);
+            if let Some(group) = groups.get_mut(layer) {
                 group.push(line);
             }
         }

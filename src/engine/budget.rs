@@ -65,7 +65,9 @@ impl Dispatcher<'_> {
         }
         let mut inner = Some(self.frames[at.0].scope);
         while let Some(scope) = inner {
-            if let Some(share) = self.shares(scope).into_iter().find(|share| share.used >= share.limit) {
+            let bounded = !self.scopes[scope].policy.budget.is_empty();
+            let spent = bounded.then(|| self.shares(scope).into_iter().find(|share| share.used >= share.limit));
+            if let Some(share) = spent.flatten() {
                 let (class, message) = (ErrorClass::Budget(share.class), format!("the budget of {share} is spent"));
                 self.fatal(class.clone(), &message);
                 // It has begun and holds nothing that could be taken back.

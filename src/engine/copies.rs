@@ -73,6 +73,9 @@ impl Dispatcher<'_> {
         (call, signature): (&Call, &Signature),
         arguments: &Value,
     ) -> bool {
+        if self.context.copies.is_none() && !self.recording.is_replaying() {
+            return false;
+        }
         let path = self.path(program, at);
         if let Some(output) = self.recording.copied(&path) {
             self.take_over(at, &path, arguments, output);
