@@ -42,7 +42,8 @@ impl Dispatcher<'_> {
                 {
                     return false;
                 }
-                self.ask_for_approval(program, at, step, confirm, arguments, 0);
+                let execution = self.first_execution(&path);
+                self.ask_for_approval(program, at, step, confirm, arguments, execution);
             }
             Err(error) => self.step_failed(at, error),
         }
@@ -60,7 +61,7 @@ impl Dispatcher<'_> {
         let Some(leaf) = self.leaves.get(&at) else { return false };
         let program = self.program(at.0);
         let step = self.node(&program, at).step();
-        step.is_some_and(|step| execution(step, leaf) != approval.question.execution)
+        step.is_some_and(|step| self.approved_execution(at, step, leaf) != approval.question.execution)
     }
 
     /// Asks before another execution of a call that has begun.
@@ -68,7 +69,7 @@ impl Dispatcher<'_> {
         let program = self.program(at.0);
         let Some((step, ..)) = tool_call(&program, self, at) else { return };
         let Some(leaf) = self.leaves.get(&at) else { return };
-        let (arguments, execution) = (leaf.arguments.clone(), execution(step, leaf));
+        let (arguments, execution) = (leaf.arguments.clone(), self.approved_execution(at, step, leaf));
         if let Some(confirm) = confirm(step) {
             self.ask_for_approval(&program, at, step, confirm, arguments, execution);
         }
@@ -89,8 +90,11 @@ impl Dispatcher<'_> {
         let approval = self.people.approvals.get(&at);
         let holds = approval.is_some_and(|approval| {
             let asked = &approval.question;
-            let now =
-                Question { execution: execution(step, &leaf), arguments: leaf.arguments.clone(), ..(**asked).clone() };
+            let now = Question {
+                execution: self.approved_execution(at, step, &leaf),
+                arguments: leaf.arguments.clone(),
+                ..(**asked).clone()
+            };
             self.binding(program, &path, step, &now) == asked.binding
         });
         let expires =
@@ -219,6 +223,11 @@ impl Dispatcher<'_> {
         Ok(Value::object([(name, value)]))
     }
 
+    /// The execution that an approval is for: all polls of a step are one thing to agree to.
+    fn approved_execution(&self, at: NodeRef, step: &Step, leaf: &Leaf) -> u32 {
+        if step.until().is_some() { self.first_execution(&self.own_path(at)) } else { leaf.execution }
+    }
+
     /// What a step is part of: the statement of the run's plan, where its meaning is known, so that a patch elsewhere
     /// leaves approvals alone; else the whole plan.
     fn definition<'d>(&'d self, program: &'d Program, path: &str) -> &'d [u8] {
@@ -259,11 +268,6 @@ impl Dispatcher<'_> {
 /// What a step says of people.
 fn confirm(step: &Step) -> Option<&Confirm> {
     step.clauses.as_ref()?.confirm.as_ref()
-}
-
-/// The execution that an approval is for: all polls of a step are one thing to agree to.
-fn execution(step: &Step, leaf: &Leaf) -> u32 {
-    if step.until().is_some() { 0 } else { leaf.execution }
 }
 
 /// The first moment with whole milliseconds that is not before this one: what is written down is exactly what is kept.

@@ -477,7 +477,8 @@ impl Past {
             self.news.retain(|news| !matches!(&news.kind, NewsKind::Answer { path: old, .. } if *old == path));
             self.cross_off(EventName::StepSettled, &path);
         }
-        if execution > 0 {
+        let goes_on = self.steps.get(&path).is_some_and(|step| step.call.is_some());
+        if execution > 0 && goes_on {
             // The gate before this execution is behind the run; the first one tells when the step began.
             self.forget_last_answer(&path, execution);
         }

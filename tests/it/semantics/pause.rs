@@ -204,6 +204,23 @@ async fn what_was_done_again_is_looked_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_is_done_again_asks_its_gates_once_more_and_is_lived_through() {
+    let inner = format!(
+        "{TOOLS}\nplan q() -> int {{ step made = a.make() confirm \"Make?\" step bad = a.flaky() reply made + bad }}"
+    );
+    let text =
+        format!("{TOOLS}\nuse \"./q.plan\" as q\nplan p() {{ policy {{ on_failure: pause }} step x = q.q() reply x }}");
+    let mut world = world(1).file("./q.plan", &inner);
+    world.answers = vec![("x.made.confirm", json!(true))];
+    assert_eq!(world.run(&text).await.outcome.state.name(), "paused");
+    let ran = world.run(&text).await;
+    assert_eq!((ran.reply(), ran.calls("a.make").len()), (json!(12), 2), "{:?}", ran.outcome.questions);
+    world.only_looks = true;
+    let seen = world.run(&text).await;
+    assert_eq!((seen.reply(), seen.outcome.state.name()), (json!(12), "completed"));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_refusal_is_not_asked_again_by_resuming() {
     let text = plan("step one = a.make() confirm \"Really?\" reply one");
     let mut world = world(0);
