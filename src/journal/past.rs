@@ -10,6 +10,7 @@ use serde_json::Value as Json;
 use super::entry::{Entry, EntryError, Kept};
 use super::event::{Bound, EventName, Used, Waiting};
 use super::failure::StepError;
+use super::news::{News, NewsKind};
 use super::question::{Answer, AnswerError, Given, Question, Questions};
 use crate::protocol::{RunState, Sent, StepState};
 use crate::types::ErrorClass;
@@ -119,33 +120,6 @@ pub enum PastPhase {
     Answered,
     /// It ended because of something else.
     Ended,
-}
-
-/// Something that came from outside.
-#[derive(Clone, Debug)]
-pub struct News {
-    /// The event that tells of it.
-    pub number: u64,
-    pub at: i128,
-    pub kind: NewsKind,
-}
-
-#[derive(Clone, Debug)]
-pub enum NewsKind {
-    /// The last attempt at a call ended, and no further one was made.
-    Answer { path: Arc<str>, outcome: Result<Value, Arc<StepError>> },
-    /// Somebody answered.
-    Given(Answer),
-    /// A time bound was over.
-    Timer { path: Arc<str>, timer: Bound },
-    /// A signal came.
-    Signal { signal: Arc<str>, payload: Value },
-    /// An `external` task was moved.
-    TaskMoved { path: Arc<str>, status: Arc<str>, context: Value },
-    /// Somebody asked for the end; the effects shall stay, or not.
-    Cancel { keep: bool },
-    /// What had failed was to be done again.
-    Retried { path: Arc<str> },
 }
 
 impl Past {

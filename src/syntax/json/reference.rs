@@ -38,12 +38,15 @@ pub fn reference() -> String {
 
 /// One line; the shapes that its keys refer to are added to `alone`, each once.
 fn row(text: &mut String, shape: &'static Shape, alone: &mut Vec<&'static Shape>) {
-    let groups = shape
-        .keys
-        .iter()
-        .map(|group| if std::ptr::eq(*group, CLAUSES) { "clauses".to_owned() } else { keys(group, alone) });
+    let groups =
+        shape.keys.iter().map(|group| if are_clauses(group) { "clauses".to_owned() } else { keys(group, alone) });
     let keys = groups.filter(|keys| !keys.is_empty()).collect::<Vec<_>>().join(", ");
     let _ = writeln!(text, "| `{}` | {} | {keys} |", shape.kind, shape.about.replace('|', "\\|"));
+}
+
+/// Whether keys are those of the clauses. Where a list lies in memory tells nothing: there may be several of it.
+fn are_clauses(keys: &[Key]) -> bool {
+    keys.len() == CLAUSES.len() && keys.iter().zip(CLAUSES).all(|(one, other)| one.name == other.name)
 }
 
 fn keys(keys: &'static [Key], alone: &mut Vec<&'static Shape>) -> String {
