@@ -14,6 +14,7 @@ pub mod host;
 pub mod journal;
 pub mod lint;
 pub mod mock;
+pub mod plantest;
 pub mod project;
 pub mod protocol;
 pub mod secrets;

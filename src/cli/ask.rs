@@ -27,7 +27,7 @@ pub(super) fn answering(arguments: &RunArguments, terminal: Terminal) -> Result<
     let takes_input = arguments.input.as_ref().is_none_or(|path| path.as_os_str() != "-");
     let present =
         takes_input && arguments.format == RunFormat::Human && terminal.is_watched() && io::stdin().is_terminal();
-    let asker = present.then(|| Arc::new(AtTerminal { terminal, turn: Arc::default() }) as Arc<dyn Asker>);
+    let asker = present.then(|| Arc::new(AtTerminal { terminal, gone: Arc::default() }) as Arc<dyn Asker>);
     Ok(Answering { answers, asker })
 }
 
@@ -68,18 +68,21 @@ pub(super) fn tell_what_is_left(outcome: &Outcome, terminal: Terminal) {
 /// Whoever sits at the terminal: one question at a time.
 struct AtTerminal {
     terminal: Terminal,
-    turn: Arc<Mutex<()>>,
+    /// Whether the input has ended: nobody sits there any more.
+    gone: Arc<Mutex<bool>>,
 }
 
 impl Asker for AtTerminal {
     fn ask(&self, asking: Asking) -> Pin<Box<dyn Future<Output = Option<Given>> + Send>> {
-        let (terminal, turn) = (self.terminal, self.turn.clone());
+        let (terminal, gone) = (self.terminal, self.gone.clone());
         let (sender, answer) = oneshot::channel();
         // A thread of its own: the run may end while somebody still thinks, and must not wait for that.
         std::thread::spawn(move || {
-            let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut gone = gone.lock().unwrap_or_else(PoisonError::into_inner);
+            let given = if *gone { None } else { put(&asking, terminal) };
+            *gone = given.is_none();
             // The run may be over by now.
-            let _ = sender.send(put(&asking, terminal));
+            let _ = sender.send(given);
         });
         Box::pin(async move { answer.await.ok().flatten() })
     }

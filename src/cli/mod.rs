@@ -20,6 +20,7 @@ pub mod run;
 pub mod runs;
 pub mod schema;
 mod terminal;
+pub mod test;
 pub mod workspace;
 
 use std::path::PathBuf;
@@ -82,6 +83,7 @@ pub enum Command {
     Run(arguments::RunArguments),
     Runs(runs::Arguments),
     Schema(schema::Arguments),
+    Test(test::Arguments),
 }
 
 /// Does what the command line of this process asks for.
@@ -115,6 +117,7 @@ fn dispatch(line: &CommandLine, terminal: Terminal) -> Result<Exit, Failure> {
         Command::Run(arguments) => run::run(arguments, line.global.project.as_deref(), terminal),
         Command::Runs(arguments) => runs::run(arguments, line.global.project.as_deref(), terminal),
         Command::Schema(arguments) => schema::run(arguments, line.global.project.as_deref(), terminal),
+        Command::Test(arguments) => test::run(arguments, line.global.project.as_deref(), terminal),
         Command::Completions(arguments) => completions::completions(arguments, terminal),
         Command::Init(arguments) => init::run(arguments, terminal),
         Command::Man(arguments) => completions::man(arguments, terminal),

@@ -305,6 +305,7 @@ impl Dispatcher<'_> {
         let called = self.called(self.frames[at.0].scope, signature);
         let cancel = self.spare_token.take().unwrap_or_default();
         let request = Request {
+            path: self.path(program, at),
             signature: signature.clone(),
             arguments: leaf.arguments.clone(),
             idempotency_key: leaf.key.clone(),

@@ -38,7 +38,7 @@ impl Dispatcher<'_> {
         let Some(step) = self.node(&program, at).step() else { return };
         let path = self.path(&program, at);
         let replays = self.recording.is_replaying();
-        let verifies = step.verify().is_some();
+        let verifies = self.verifies(&program, step);
         let decided_before = replays && !self.recording.has_waited(&path);
         let doubt = Doubt { error: error.clone(), orphaned: orphaned || replays };
         let asks = self.asks_people(at, step, leaf.execution, &doubt);

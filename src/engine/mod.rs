@@ -57,7 +57,7 @@ use crate::graph::{self, Graph};
 use crate::host::Host;
 use crate::journal::{Log, Past};
 use crate::sema::Plan;
-use crate::tools::{Catalog, Permissions};
+use crate::tools::{Catalog, Permissions, StandIn};
 use crate::value::Value;
 
 /// A checked plan with its graph, and those that it calls.
@@ -115,6 +115,8 @@ pub struct Context<'a> {
     pub answering: Answering,
     /// In what order it takes what it may take in any.
     pub order: Order,
+    /// Who answers in place of the tools.
+    pub stand_in: Option<Arc<dyn StandIn>>,
     /// The step after which the process lets go of the run; what it does not need is left.
     pub until: Option<Until>,
 }
@@ -140,6 +142,7 @@ impl<'a> Context<'a> {
             only_looks: false,
             answering: Answering::default(),
             order: Order::Source,
+            stand_in: None,
             until: None,
         }
     }

@@ -31,7 +31,7 @@ pub struct Answering {
 
 /// Somebody who can be asked while the process lives.
 pub trait Asker: Send + Sync {
-    /// Asks. Without an answer nobody is asked again in this process.
+    /// Asks. Without an answer this is not asked again in this process.
     fn ask(&self, asking: Asking) -> Pin<Box<dyn Future<Output = Option<Given>> + Send>>;
 }
 
@@ -227,11 +227,11 @@ impl Dispatcher<'_> {
         for at in std::mem::take(&mut self.people.unsought) {
             let Some(question) = self.people.holds.get(&at).and_then(|hold| hold.question.clone()) else { continue };
             let path = question.path(&self.own_path(at));
-            self.seek_answer(at, Asking { path, question, refused: None });
+            self.seek_answer(at, Asking { path, question, refused: None }, true);
         }
     }
 
-    fn seek_answer(&mut self, at: NodeRef, asking: Asking) {
+    fn seek_answer(&mut self, at: NodeRef, asking: Asking, may_ask: bool) {
         let given = self.people.answering.answers.iter().position(|given| given.path == asking.path);
         if let Some(given) = given {
             let given = self.people.answering.answers.remove(given);
@@ -240,7 +240,7 @@ impl Dispatcher<'_> {
                 Err(error) => self.context.observer.refused(&error),
             }
         }
-        if let Some(asker) = self.people.answering.asker.clone() {
+        if let Some(asker) = self.people.answering.asker.clone().filter(|_| may_ask) {
             self.people.asking += 1;
             let labels = self.in_question(at, &asking.question.arguments);
             let question = Arc::new(asking.question.shown(&self.redactor, &labels));
@@ -267,18 +267,15 @@ impl Dispatcher<'_> {
     pub(super) fn hear(&mut self, heard: Heard) {
         self.people.asking -= 1;
         let Heard { asking, given } = heard;
-        let refused = given.map(|given| self.answer(&given));
-        let refused = match refused {
+        let answered = given.is_some();
+        let refused = match given.map(|given| self.answer(&given)) {
             Some(Ok(())) => return,
             Some(Err(error)) => Some(error.to_string()),
-            None => {
-                self.people.answering.asker = None;
-                None
-            }
+            None => None,
         };
         let step = self.people.questions.step(&asking.path);
         if let Some(at) = step.and_then(|step| self.people.by_step.get(step)).copied() {
-            self.seek_answer(at, Asking { refused, ..asking });
+            self.seek_answer(at, Asking { refused, ..asking }, answered);
         }
     }
 

@@ -87,11 +87,15 @@ impl Dispatcher<'_> {
 
     /// The tool behind a signature, looked up once for each plan instance.
     pub(super) fn called(&mut self, scope: usize, signature: &Arc<Signature>) -> Arc<Called> {
+        let stand_in = self.context.stand_in.as_ref().filter(|stand_in| stand_in.replaces(signature));
         let scope = &mut self.scopes[scope];
         // The plan holds the signature as long as the scope lives, so no other one gets its address.
         let called = scope.called.entry(Arc::as_ptr(signature).addr()).or_insert_with(|| {
-            let found = scope.tools.tool(&signature.namespace, &signature.name);
-            Arc::new(Called { path: signature.path(), transport: found.map(|tool| tool.transport.clone()) })
+            let transport = match stand_in {
+                Some(stand_in) => Some(stand_in.clone() as Arc<dyn Transport>),
+                None => scope.tools.tool(&signature.namespace, &signature.name).map(|tool| tool.transport.clone()),
+            };
+            Arc::new(Called { path: signature.path(), transport })
         });
         called.clone()
     }

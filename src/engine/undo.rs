@@ -71,7 +71,7 @@ impl Dispatcher<'_> {
     /// Takes a step back. Of one whose outcome is unknown it is found out first, where something can tell.
     pub(super) fn take_back(&mut self, at: NodeRef) {
         let program = self.program(at.0);
-        let verifies = self.node(&program, at).step().is_some_and(|step| step.verify().is_some());
+        let verifies = self.node(&program, at).step().is_some_and(|step| self.verifies(&program, step));
         if self.state_of(at) == StepState::Unknown && verifies {
             return self.open_verify(at);
         }

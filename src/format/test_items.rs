@@ -3,13 +3,17 @@
 use super::parts::{Part, present};
 use super::printer::{Brackets, Printer};
 use crate::source::Span;
-use crate::syntax::ast::{Argument, MockOutcome, MockOutcomeKind, Name, Test, TestStatement, TestStatementKind};
+use crate::syntax::ast::{Argument, MockOutcome, MockOutcomeKind, MockTarget, Test, TestStatement, TestStatementKind};
 
 impl<'a> Printer<'a> {
     pub fn test(&mut self, test: &'a Test, item: Span) {
         self.keyword("test");
         self.plain_text(&test.name);
         self.word(" for ");
+        if let Some(namespace) = &test.namespace {
+            self.name(namespace);
+            self.word(".");
+        }
         self.name(&test.plan);
         self.word(" ");
         let region = Span { start: self.comments.seek(test.plan.span.end, b'{'), end: item.end };
@@ -22,8 +26,8 @@ impl<'a> Printer<'a> {
                 self.keyword("given");
                 self.value(value);
             }
-            TestStatementKind::Mock { namespace, tool, arguments, outcomes } => {
-                self.mock(namespace, tool, arguments.as_deref(), outcomes);
+            TestStatementKind::Mock { target, arguments, outcomes } => {
+                self.mock(target, arguments.as_deref(), outcomes);
             }
             TestStatementKind::Answer { path, outcome } => {
                 self.keyword("answer");
@@ -61,18 +65,17 @@ impl<'a> Printer<'a> {
         }
     }
 
-    fn mock(
-        &mut self,
-        namespace: &'a Name,
-        tool: &'a Name,
-        arguments: Option<&'a [Argument]>,
-        outcomes: &'a [MockOutcome],
-    ) {
+    fn mock(&mut self, target: &'a MockTarget, arguments: Option<&'a [Argument]>, outcomes: &'a [MockOutcome]) {
         self.keyword("mock");
-        self.name(namespace);
-        self.word(".");
-        self.name(tool);
-        if let Some(arguments) = arguments {
+        match target {
+            MockTarget::Every => self.word("_"),
+            MockTarget::Tool { namespace, tool } => {
+                self.name(namespace);
+                self.word(".");
+                self.name(tool);
+            }
+        }
+        if let (Some(arguments), MockTarget::Tool { tool, .. }) = (arguments, target) {
             let behind = arguments.last().map_or(tool.span.end, |argument| argument.span.end);
             let end = self.comments.seek(behind, b')') + 1;
             self.arguments(arguments, Span { start: tool.span.end, end });

@@ -3,6 +3,7 @@
 mod memory;
 mod pinned;
 mod real;
+mod virtual_clock;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,6 +12,7 @@ use std::time::Duration;
 pub use memory::MemoryHost;
 pub use pinned::{PinnedHost, Pins};
 pub use real::RealHost;
+pub use virtual_clock::VirtualHost;
 
 /// What stands at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

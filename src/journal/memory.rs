@@ -16,6 +16,7 @@ use super::past::Past;
 pub struct MemoryLog {
     content: Arc<Mutex<Content>>,
     news: Arc<Notify>,
+    death: Arc<Notify>,
 }
 
 #[derive(Default)]
@@ -37,6 +38,28 @@ impl MemoryLog {
     pub fn dying_after(self, events: usize) -> Self {
         self.content().end = Some(events);
         self
+    }
+
+    /// Loses everything from here on: the process that writes it dies.
+    pub fn die(&self) {
+        let mut content = self.content();
+        content.end = Some(content.lines.len());
+        content.dead = true;
+        drop(content);
+        self.death.notify_one();
+    }
+
+    /// Whether something was lost, so that whoever writes it is as good as dead.
+    #[must_use]
+    pub fn is_dead(&self) -> bool {
+        self.content().dead
+    }
+
+    /// Returns when it is.
+    pub async fn died(&self) {
+        while !self.is_dead() {
+            self.death.notified().await;
+        }
     }
 
     /// A log that goes on where this one ended.
@@ -105,6 +128,7 @@ impl Log for MemoryLog {
             content.lines.push(line.to_vec());
         } else {
             content.dead = true;
+            self.death.notify_one();
         }
     }
 

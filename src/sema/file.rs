@@ -8,6 +8,7 @@ use super::checker::Shared;
 use super::finding::{duplicate_name, quoted, unknown};
 use super::plan::Plan;
 use super::remedy::tidy_removals;
+use super::test::Test;
 use super::tools::Tools;
 use super::unread::unused_items;
 use crate::diag::{Diagnostic, codes};
@@ -30,6 +31,8 @@ pub(super) enum Namespace {
 pub struct CheckedFile {
     /// In source order.
     pub plans: Vec<Arc<Plan>>,
+    /// In source order; without those whose plan is not known.
+    pub tests: Vec<Arc<Test>>,
     pub diagnostics: Vec<Diagnostic>,
     /// The file as written.
     pub tree: ast::File,
@@ -91,7 +94,7 @@ impl Session<'_> {
         let shared = Shared { source, tools: &tools, namespaces: &uses.namespaces, first_use: uses.first, damage };
         let mut called = BTreeSet::new();
         let plans = super::plan_item::check(file, &shared, &mut types, &mut called, &mut diagnostics);
-        super::test_item::check(file, &plans, &shared, &mut called, &mut diagnostics);
+        let tests = super::test::check(file, &plans, &shared, &mut called, &mut diagnostics);
         if whole {
             // What could not be read may well have used them.
             unused_items(&uses, &called, &types, file, &mut diagnostics);
@@ -101,7 +104,7 @@ impl Session<'_> {
         diagnostics.sort_by_key(|diagnostic| (diagnostic.span.start, diagnostic.span.end));
         once_a_tool(&mut diagnostics);
         let unknown = diagnostics.iter().filter(|found| *found.code == codes::types::UNKNOWN_READ).count();
-        CheckedFile { plans, diagnostics, tree: parsed.file, whole, unknown }
+        CheckedFile { plans, tests, diagnostics, tree: parsed.file, whole, unknown }
     }
 
     fn uses(

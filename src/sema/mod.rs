@@ -21,7 +21,7 @@ mod scope;
 mod settings;
 mod step;
 mod task;
-mod test_item;
+pub mod test;
 mod tools;
 mod unread;
 mod waiting;

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use crate::diag::Diagnostic;
 use crate::source::Span;
+use crate::syntax::ast;
 use crate::types::Type;
 
 /// Where a value lives at run time: `up` frames outwards, then `slot`. The body of an `each`, `repeat`, `do`, an arm
@@ -67,4 +69,15 @@ pub trait Scope {
     fn visible(&self) -> Vec<Arc<str>>;
     /// The conditions that hold at this place because of guards around it.
     fn facts(&self) -> &[Atom];
+
+    /// What a function stands for that takes no values but speaks of what happened, such as `calls(hr.find)` in a test; its
+    /// answer is at a place like that of a name. `None` where it is a function like others.
+    fn asks(
+        &self,
+        _function: &ast::Name,
+        _arguments: &[ast::Argument],
+        _span: Span,
+    ) -> Option<Result<Binding, Diagnostic>> {
+        None
+    }
 }

@@ -39,6 +39,12 @@ impl Span {
         Self { start: self.start.min(other.start), end: self.end.max(other.end) }
     }
 
+    /// Whether another range lies within this one.
+    #[must_use]
+    pub fn contains(self, other: Self) -> bool {
+        self.start <= other.start && other.end <= self.end
+    }
+
     /// Length in bytes.
     #[must_use]
     pub fn len(self) -> usize {

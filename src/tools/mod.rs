@@ -17,5 +17,5 @@ pub use credential::{sensitive_arguments, sensitive_result};
 pub use effect::{Given, effect_of};
 pub use files::reached_file;
 pub use permissions::{Grant, OWN_FOLDER, PermissionError, Permissions};
-pub use transport::{Answer, CallError, Outcome, Reply, Request, Transport};
+pub use transport::{Answer, CallError, Outcome, Reply, Request, StandIn, Transport};
 pub use wanted::{Wanted, wanted_permission};

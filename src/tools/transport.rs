@@ -14,6 +14,8 @@ use crate::value::Value;
 /// One attempt at a call. The arguments have been checked against the tool's contract.
 #[derive(Clone, Debug)]
 pub struct Request {
+    /// The step that calls, by its path in the run.
+    pub path: Arc<str>,
     pub signature: Arc<Signature>,
     /// A map of argument names to values.
     pub arguments: Value,
@@ -49,6 +51,16 @@ pub type Outcome = Result<Answer, CallError>;
 pub enum Reply {
     Now(Outcome),
     Later(Pin<Box<dyn Future<Output = Outcome> + Send>>),
+}
+
+/// Answers in place of every tool, as tests of plans do.
+pub trait StandIn: Transport {
+    /// Whether it stands in for this tool; any other is called.
+    fn replaces(&self, signature: &Signature) -> bool;
+
+    /// Whether it has an answer for a call that looks whether a step happened. Where it has none the step counts as one
+    /// that says nothing of how to look at it.
+    fn verifies(&self, signature: &Signature) -> bool;
 }
 
 /// A way to call tools. Timeouts and retries are the engine's; a transport makes one attempt and tells what it knows.

@@ -296,7 +296,13 @@ async fn an_app_file_its_mock_and_its_transport_agree() {
     let call = |id: &str, key: &str| {
         let arguments = Value::object([("id", Value::from(id)), ("note", Value::Null)]);
         let signature = tool.signature.clone();
-        let request = Request { signature, arguments, idempotency_key: key.into(), cancel: CancellationToken::new() };
+        let request = Request {
+            path: "step".into(),
+            signature,
+            arguments,
+            idempotency_key: key.into(),
+            cancel: CancellationToken::new(),
+        };
         async {
             match tool.transport.call(request) {
                 Reply::Now(outcome) => outcome,

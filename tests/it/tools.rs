@@ -56,7 +56,13 @@ async fn finish(reply: Reply) -> Outcome {
 }
 
 fn request(tool: &Tool, arguments: Value, cancel: CancellationToken) -> Request {
-    Request { signature: tool.signature.clone(), arguments, idempotency_key: "key-1".into(), cancel }
+    Request {
+        path: "step".into(),
+        signature: tool.signature.clone(),
+        arguments,
+        idempotency_key: "key-1".into(),
+        cancel,
+    }
 }
 
 async fn call(catalog: &Catalog, path: &str, arguments: Value) -> Result<Value, CallError> {

@@ -7,6 +7,7 @@ pub mod names;
 pub mod order;
 pub mod safety;
 pub mod suppression;
+pub mod tests;
 pub mod text;
 pub mod types;
 
@@ -67,7 +68,7 @@ impl PartialEq for Code {
 impl Eq for Code {}
 
 /// The codes under the headings that the list shows them by.
-pub static GROUPS: [(&str, &[&Code]); 9] = [
+pub static GROUPS: [(&str, &[&Code]); 10] = [
     ("Text", text::ALL),
     ("Names", names::ALL),
     ("Types", types::ALL),
@@ -76,6 +77,7 @@ pub static GROUPS: [(&str, &[&Code]); 9] = [
     ("Effects", effects::ALL),
     ("Safety", safety::ALL),
     ("Contracts", contracts::ALL),
+    ("Tests", tests::ALL),
     ("Suppression", suppression::ALL),
 ];
 

@@ -28,7 +28,8 @@ pub fn human(reports: &[FileReport], look: Look) -> String {
     let drawings = all.take(MOST_DRAWN).map(|(report, found)| drawing(&handler, &report.source, found, look));
     let left_out = (left_out > 0)
         .then(|| format!("{left_out} more findings are not drawn: --format short has them all, a line each\n"));
-    let worst = reports.iter().flat_map(|report| &report.diagnostics).min_by_key(|diagnostic| diagnostic.severity);
+    let explained = reports.iter().flat_map(|report| &report.diagnostics).filter(|found| !found.code.page.is_empty());
+    let worst = explained.min_by_key(|diagnostic| diagnostic.severity);
     let more = worst.map(|diagnostic| format!("More about a code: planrun explain {}\n", diagnostic.code.name));
     drawings.chain(left_out).chain(more).collect()
 }

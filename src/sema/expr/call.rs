@@ -18,6 +18,14 @@ impl Checker<'_> {
             "winner" => return self.winner(arguments, span),
             _ => {}
         }
+        match self.scope.asks(name, arguments, span) {
+            Some(Ok(binding)) => return self.bound(&name.text, &binding, span),
+            Some(Err(finding)) => {
+                self.report(finding);
+                return Typed::fail("this asks about something that is not there", span);
+            }
+            None => {}
+        }
         let typed = self.arguments(arguments);
         let Some(function) = builtins::global(&name.text) else {
             self.report(report::unknown_function(name, None, arguments));

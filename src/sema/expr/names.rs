@@ -29,7 +29,7 @@ impl Checker<'_> {
         }
     }
 
-    fn bound(&mut self, name: &Arc<str>, binding: &Binding, span: Span) -> Typed {
+    pub(super) fn bound(&mut self, name: &Arc<str>, binding: &Binding, span: Span) -> Typed {
         if binding.kind == NameKind::Plan {
             self.report(report::plan_as_value(name, span));
             return Typed::fail("the plan itself is no value", span);

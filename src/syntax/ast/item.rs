@@ -79,10 +79,11 @@ pub struct Plan {
     pub body: Block,
 }
 
-/// `test "name" for plan { … }`
+/// `test "name" for plan { … }`, or `for namespace.plan` where the plan is in another file.
 #[derive(Debug)]
 pub struct Test {
     pub name: Text,
+    pub namespace: Option<Name>,
     pub plan: Name,
     pub body: Vec<TestStatement>,
 }
@@ -99,8 +100,7 @@ pub enum TestStatementKind {
     Given(Expr),
     /// `mock ns.tool[(arg: e)] => OUT [times n], then OUT`
     Mock {
-        namespace: Name,
-        tool: Name,
+        target: MockTarget,
         /// `None` where no parentheses were written: every call matches.
         arguments: Option<Vec<Argument>>,
         outcomes: Vec<MockOutcome>,
@@ -117,6 +117,17 @@ pub enum TestStatementKind {
     Snapshot(Name),
     /// Already reported.
     Error,
+}
+
+/// Whose calls a `mock` answers.
+#[derive(Debug)]
+pub enum MockTarget {
+    /// `_`: every tool that no other `mock` is for.
+    Every,
+    Tool {
+        namespace: Name,
+        tool: Name,
+    },
 }
 
 #[derive(Debug)]

@@ -17,8 +17,8 @@ pub use expr::{
     PatternKind, TemplatePart, UnaryOp,
 };
 pub use item::{
-    Item, ItemKind, MockOutcome, MockOutcomeKind, Parameter, Plan, Test, TestStatement, TestStatementKind, Tool,
-    TypeItem, Use, UseNamespace,
+    Item, ItemKind, MockOutcome, MockOutcomeKind, MockTarget, Parameter, Plan, Test, TestStatement, TestStatementKind,
+    Tool, TypeItem, Use, UseNamespace,
 };
 pub use statement::{
     After, Arm, ArmBody, Block, Clause, ClauseKind, ErrorPattern, Guarded, InputField, Statement, StatementKind, Step,

@@ -9,8 +9,8 @@ use crate::diag::Diagnostic;
 use crate::diag::codes::text as codes;
 use crate::source::Span;
 use crate::syntax::ast::{
-    Item, ItemKind, MockOutcome, MockOutcomeKind, Name, Parameter, Plan, Test, TestStatement, TestStatementKind, Text,
-    Tool, TypeItem, Use, UseNamespace,
+    Item, ItemKind, MockOutcome, MockOutcomeKind, MockTarget, Name, Parameter, Plan, Test, TestStatement,
+    TestStatementKind, Text, Tool, TypeItem, Use, UseNamespace,
 };
 use crate::syntax::place::Place;
 
@@ -100,10 +100,11 @@ impl Reader<'_> {
 
     fn test(&mut self, fields: &Fields<'_>) -> Test {
         let name = self.plain_text(fields, "name");
+        let namespace = fields.get("namespace").is_some().then(|| self.name(fields, "namespace"));
         let plan = self.name(fields, "plan");
         let lines = self.elements(fields, "body").iter();
         let body = lines.map(|line| TestStatement { span: span(line), kind: self.test_statement(line) });
-        Test { name, plan, body: body.collect() }
+        Test { name, namespace, plan, body: body.collect() }
     }
 
     fn test_statement(&mut self, value: &Value<'_>) -> TestStatementKind {
@@ -111,10 +112,13 @@ impl Reader<'_> {
         match kind {
             "given" => TestStatementKind::Given(self.value(&fields, "value")),
             "mock" => {
-                let (namespace, tool) = self.tool(&fields, "tool");
+                let target = match fields.get("tool").map(|_| self.tool(&fields, "tool")) {
+                    Some((namespace, tool)) => MockTarget::Tool { namespace, tool },
+                    None => MockTarget::Every,
+                };
                 let arguments = self.arguments(&fields, "arguments");
                 let outcomes = self.elements(&fields, "outcomes").iter().map(|outcome| self.outcome(outcome));
-                TestStatementKind::Mock { namespace, tool, arguments, outcomes: outcomes.collect() }
+                TestStatementKind::Mock { target, arguments, outcomes: outcomes.collect() }
             }
             "answer" => {
                 let path = self.value(&fields, "path");

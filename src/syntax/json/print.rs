@@ -7,8 +7,8 @@ use crate::diag::Diagnostic;
 use crate::diag::codes::text as codes;
 use crate::source::Span;
 use crate::syntax::ast::{
-    Argument, EntryKey, Expr, ExprKind, File, Item, ItemKind, LinkKind, Literal, MockOutcome, MockOutcomeKind, Name,
-    Parameter, TemplatePart, TestStatementKind, Use,
+    Argument, EntryKey, Expr, ExprKind, File, Item, ItemKind, LinkKind, Literal, MockOutcome, MockOutcomeKind,
+    MockTarget, Name, Parameter, TemplatePart, TestStatementKind, Use,
 };
 use crate::syntax::{canonical, canonical_name, canonical_type};
 
@@ -148,6 +148,7 @@ impl Encoder {
             ItemKind::Test(test) => {
                 let mut object = documented("test", self.told(item.doc.as_ref()));
                 object.put("name", &*test.name.text);
+                object.name("namespace", test.namespace.as_ref());
                 object.name("plan", Some(&test.plan));
                 let lines = test.body.iter().map(|line| self.test_statement(&line.kind, line.span));
                 object.put("body", lines.collect::<Vec<_>>());
@@ -174,9 +175,11 @@ impl Encoder {
         let object = match kind {
             TestStatementKind::Given(value) => self.only("given", "value", value),
             TestStatementKind::Expect(condition) => self.only("expect", "condition", condition),
-            TestStatementKind::Mock { namespace, tool, arguments, outcomes } => {
+            TestStatementKind::Mock { target, arguments, outcomes } => {
                 let mut object = Object::kind("mock");
-                object.put("tool", dotted(namespace, tool));
+                if let MockTarget::Tool { namespace, tool } = target {
+                    object.put("tool", dotted(namespace, tool));
+                }
                 if let Some(arguments) = arguments {
                     match named(arguments) {
                         Some(arguments) => object.put("arguments", self.arguments(&arguments)),

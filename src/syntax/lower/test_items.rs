@@ -2,7 +2,7 @@
 
 use super::{Children, DamageKind, Lowering, Node, name};
 use crate::source::Span;
-use crate::syntax::ast::{Expr, MockOutcome, MockOutcomeKind, Test, TestStatement, TestStatementKind};
+use crate::syntax::ast::{Expr, MockOutcome, MockOutcomeKind, MockTarget, Test, TestStatement, TestStatementKind};
 use crate::syntax::grammar::quiet::Rule;
 
 impl Lowering<'_> {
@@ -10,13 +10,17 @@ impl Lowering<'_> {
         let mut parts = Children::of(node);
         let title = parts.take(Rule::text);
         let title = self.plain_text(title);
-        let plan = name(parts.take(Rule::name));
+        let first = name(parts.take(Rule::name));
+        let (namespace, plan) = match parts.take(Rule::name) {
+            Some(plan) => (Some(first), name(Some(plan))),
+            None => (None, first),
+        };
         let mut body = Vec::new();
         while let Some(node) = parts.next() {
             let span = self.trim(self.span(&node));
             body.push(TestStatement { span, kind: self.test_statement(node, span) });
         }
-        Test { name: title, plan, body }
+        Test { name: title, namespace, plan, body }
     }
 
     fn test_statement(&mut self, node: Node<'_>, span: Span) -> TestStatementKind {
@@ -55,14 +59,16 @@ impl Lowering<'_> {
     }
 
     fn mock(&mut self, mut parts: Children<'_>) -> TestStatementKind {
-        let namespace = name(parts.take(Rule::name));
-        let tool = name(parts.take(Rule::name));
+        let target = match parts.take(Rule::wildcard) {
+            Some(_) => MockTarget::Every,
+            None => MockTarget::Tool { namespace: name(parts.take(Rule::name)), tool: name(parts.take(Rule::name)) },
+        };
         let arguments = parts.take(Rule::call_arguments).map(|node| self.arguments(node));
         let mut outcomes = Vec::new();
         while let Some(node) = parts.take(Rule::outcome) {
             outcomes.push(self.outcome(node));
         }
-        TestStatementKind::Mock { namespace, tool, arguments, outcomes }
+        TestStatementKind::Mock { target, arguments, outcomes }
     }
 
     fn outcome(&mut self, node: Node<'_>) -> MockOutcome {

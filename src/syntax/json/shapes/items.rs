@@ -76,6 +76,7 @@ pub(in crate::syntax::json) static ITEMS: &[Shape] = &[
             DOC,
             &[
                 must("name", Slot::Text, "What it shows."),
+                may("namespace", Slot::Name, "The file of the plan, where it is another one."),
                 must("plan", Slot::Name, "The plan that it runs."),
                 must("body", Slot::Choices(Choice::TestStatement), "Its lines, in order."),
             ],

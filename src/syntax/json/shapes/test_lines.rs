@@ -10,7 +10,7 @@ pub(in crate::syntax::json) static TEST_STATEMENTS: &[Shape] = &[
         "a `mock`",
         "What a tool answers.",
         &[&[
-            must("tool", Slot::Tool, "namespace.tool"),
+            may("tool", Slot::Tool, "namespace.tool; every other tool where it is left out."),
             may("arguments", Slot::Arguments, "Only calls with these; every call where it is left out."),
             must("outcomes", Slot::Choices(Choice::Outcome), "One after the other."),
         ]],

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use planrun::engine::{self, Answering, Asker, Asking, Context, Interruption, Outcome, Program, Silence};
-use planrun::host::Host;
+use planrun::host::{Host, MemoryHost, VirtualHost};
 use planrun::journal::{Given, Log, MemoryLog, Waiting};
 use planrun::protocol::RunState;
 use planrun::sema::Plan;
@@ -15,7 +15,6 @@ use planrun::tools::{Catalog, Reply, Request, Transport};
 use planrun::value::Value;
 use serde_json::{Map, Value as Json, json};
 
-use super::clock::Clocked;
 use crate::durable::completed_keys;
 use crate::generate::{Dice, Project};
 use crate::generated::edges::answer;
@@ -89,7 +88,7 @@ impl Stand<'_> {
             };
             let mortal = process < self.life.deaths.len();
             let (over, before) = (completed_keys(&self.log), self.calls.lock().unwrap().len());
-            let host: Arc<dyn Host> = Arc::new(Clocked::new(self.life.seed, now));
+            let host: Arc<dyn Host> = at(self.life.seed, now);
             let outcome = self.process(&host, resumes).await;
             self.nothing_again(&over, before)?;
             if let Some(refused) = self.refused.lock().unwrap().take() {
@@ -137,7 +136,7 @@ impl Stand<'_> {
     }
 
     async fn end(&self, outcome: &Outcome, waits: Option<&'static str>, now: i128) -> Result<Lived, String> {
-        let host: Arc<dyn Host> = Arc::new(Clocked::new(self.life.seed, now));
+        let host: Arc<dyn Host> = at(self.life.seed, now);
         let mut nobody = Silence;
         let context = Context {
             root: PathBuf::from("/"),
@@ -192,6 +191,13 @@ impl Stand<'_> {
         }
         watched
     }
+}
+
+/// The host of a process that begins at this moment, in nanoseconds since 1970.
+fn at(seed: u64, now: i128) -> Arc<dyn Host> {
+    let memory = MemoryHost::new(seed);
+    memory.set_now(now);
+    Arc::new(VirtualHost::new(memory))
 }
 
 /// 2026-01-01T00:00:00Z.

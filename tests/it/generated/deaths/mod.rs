@@ -3,7 +3,6 @@
 //! Generated plans run with a journal that takes so many events and loses the rest, then another process goes on, some
 //! of them several times in a row. What came of it is held against the same plan in the same world that nobody disturbed.
 
-mod clock;
 mod life;
 mod verdict;
 

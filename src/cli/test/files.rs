@@ -1,0 +1,104 @@
+//! The files with tests: read, checked, each in its project.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use crate::cli::Failure;
+use crate::cli::plan_files::{self, Endings, Loaded, PlanFile};
+use crate::cli::workspace::Workspace;
+use crate::diag::render::{FileReport, Problem};
+use crate::engine::Defaults;
+use crate::host::{Host, RealHost};
+use crate::plantest::play::Stage;
+use crate::plantest::suite::Suite;
+use crate::project::Location;
+
+/// Everything that is to be tested.
+pub(in crate::cli) struct Tested {
+    /// In path order.
+    pub files: Vec<TestedFile>,
+    /// By the numbers of projects.
+    pub stages: Vec<Stage>,
+    /// What is wrong with the projects' own files, and with files that are no text.
+    pub reports: Vec<FileReport>,
+    pub problems: Vec<Problem>,
+}
+
+/// One file with tests.
+pub(in crate::cli) struct TestedFile {
+    pub suite: Suite,
+    /// The number of its project.
+    pub project: usize,
+}
+
+/// The files below the paths that have tests, checked at the same time.
+///
+/// # Errors
+/// When a path does not exist, or a project cannot be used.
+pub(in crate::cli) fn open(paths: &[PathBuf], folder: Option<&Path>) -> Result<Tested, Failure> {
+    let host: Arc<dyn Host> = Arc::new(RealHost);
+    let found = plan_files::find_with(paths, Endings::Tests)?;
+    let mut places: BTreeMap<Location, usize> = BTreeMap::new();
+    let mut workspaces: Vec<Workspace> = Vec::new();
+    let mut of_file = Vec::new();
+    for file in &found.files {
+        let location = Workspace::locate(&*host, file.path(), folder)?;
+        let next = workspaces.len();
+        let index = *places.entry(location.clone()).or_insert(next);
+        if index == next {
+            workspaces.push(Workspace::at(host.clone(), &location)?);
+        }
+        of_file.push(index);
+    }
+    let one = |(file, project): (&PlanFile, &usize)| read(file, &workspaces[*project], *project);
+    let read: Vec<Read> = found.files.par_iter().zip(&of_file).map(one).collect();
+    let stages = workspaces.iter().map(stage).collect();
+    let mut reports: Vec<FileReport> = workspaces.iter().flat_map(Workspace::findings).collect();
+    reports.retain(|report| report.diagnostics.iter().any(crate::diag::Diagnostic::is_error));
+    let mut tested = Tested { files: Vec::new(), stages, reports, problems: found.problems };
+    for read in read {
+        match read {
+            Read::File(file) if !file.suite.checked.tests.is_empty() || has_tests(&file.suite) => {
+                tested.files.push(*file);
+            }
+            Read::File(_) => {}
+            Read::Broken(report) => tested.reports.push(report),
+            Read::Problem(problem) => tested.problems.push(problem),
+        }
+    }
+    Ok(tested)
+}
+
+enum Read {
+    File(Box<TestedFile>),
+    Broken(FileReport),
+    Problem(Problem),
+}
+
+fn read(file: &PlanFile, workspace: &Workspace, project: usize) -> Read {
+    match plan_files::load(file) {
+        Ok(Loaded::Text(source)) => {
+            let checked = workspace.check(&source);
+            let suite = Suite::new(source, checked);
+            Read::File(Box::new(TestedFile { suite, project }))
+        }
+        Ok(Loaded::Broken(report)) => Read::Broken(report),
+        Err(problem) => Read::Problem(problem),
+    }
+}
+
+/// Whether a file has tests, though their plans may not be known.
+fn has_tests(suite: &Suite) -> bool {
+    suite.checked.tree.items.iter().any(|item| matches!(item.kind, crate::syntax::ast::ItemKind::Test(_)))
+}
+
+fn stage(workspace: &Workspace) -> Stage {
+    Stage {
+        limit: workspace.limit.clone(),
+        defaults: Defaults { policy: workspace.policy.clone(), max_steps: None },
+        root: workspace.project.root.clone(),
+    }
+}

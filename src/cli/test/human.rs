@@ -1,0 +1,54 @@
+//! What came of tests, for people: what failed in its lines, then how many passed.
+
+use std::time::Duration;
+
+use super::FileRun;
+use super::files::Tested;
+use crate::cli::check::counted;
+use crate::cli::{Failure, Terminal};
+use crate::diag::Diagnostic;
+use crate::diag::render::{FileReport, human, visible_line};
+use crate::engine::short_duration;
+
+/// Prints what failed, and the counts.
+///
+/// # Errors
+/// When the output cannot be written.
+pub(super) fn tell(tested: &Tested, runs: &[FileRun<'_>], took: Duration, terminal: Terminal) -> Result<(), Failure> {
+    terminal.print(&human(&tested.reports, terminal.look))?;
+    for problem in &tested.problems {
+        terminal.complain(&problem.message);
+    }
+    for file in tested.files.iter().filter(|file| !file.suite.broken.is_empty()) {
+        terminal.print(&findings(file.suite.source.clone(), file.suite.broken.clone(), terminal))?;
+    }
+    let (mut passed, mut failed) = (0, 0);
+    for run in runs {
+        for ran in &run.ran {
+            let name = format!("{}: {}", visible_line(run.file.suite.source.name()), visible_line(&ran.title));
+            if ran.faults.is_empty() {
+                passed += 1;
+                if terminal.verbose > 0 {
+                    terminal.print(&format!("ok    {name} ({})\n", short_duration(ran.took)))?;
+                }
+                continue;
+            }
+            failed += 1;
+            terminal.print(&format!("FAIL  {name}\n"))?;
+            terminal.print(&findings(run.file.suite.source.clone(), ran.faults.clone(), terminal))?;
+        }
+    }
+    let broken = tested.files.iter().filter(|file| !file.suite.broken.is_empty()).count();
+    let mut parts = vec![format!("{passed} passed")];
+    parts.extend((failed > 0).then(|| format!("{failed} failed")));
+    parts.extend((broken > 0).then(|| format!("{} not tested", counted(broken, "file"))));
+    terminal.print(&format!("{} ({})\n", parts.join(", "), short_duration(took)))
+}
+
+fn findings(
+    source: std::sync::Arc<crate::source::SourceFile>,
+    diagnostics: Vec<Diagnostic>,
+    terminal: Terminal,
+) -> String {
+    human(&[FileReport::new(source, diagnostics)], terminal.look)
+}

@@ -1,0 +1,110 @@
+//! `planrun test`: plans without their systems, in no time, with what happened held against what was expected.
+
+mod files;
+mod human;
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use rayon::prelude::*;
+
+use self::files::{Tested, TestedFile};
+use super::{Exit, Failure, Terminal};
+use crate::engine::Silence;
+use crate::host::{Host as _, RealHost};
+use crate::plantest::suite::{Prepared, Ran, Wish};
+
+const EXAMPLES: &str = "\
+Examples:
+  planrun test                          every test below this folder
+  planrun test plans/refund.plan        those of one file
+  planrun test -k \"is down\"             those whose names contain this
+  planrun test --seeds 20               in twenty further orders: what fails in one of them is flaky";
+
+/// Test plans without their systems.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// Files and folders. Folders are searched for *.plan, *.plan.json and *.plantest, except what git ignores.
+    #[arg(value_name = "PATH", default_value = ".")]
+    pub paths: Vec<PathBuf>,
+    /// Run only tests whose file, plan or name contains this. May be repeated.
+    #[arg(short = 'k', long = "filter", value_name = "TEXT")]
+    pub filter: Vec<String>,
+    /// Play each test in so many further orders of what needs none.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seeds: u64,
+    /// How results are printed.
+    #[arg(long, value_name = "FORMAT", default_value = "human")]
+    pub format: Format,
+}
+
+/// How results are printed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Format {
+    /// Failures in their lines, for people.
+    Human,
+}
+
+/// What came of the tests of one file, in source order.
+pub(super) struct FileRun<'a> {
+    pub file: &'a TestedFile,
+    pub ran: Vec<Ran>,
+}
+
+/// Runs the tests that the arguments name and tells what came of them.
+///
+/// # Errors
+/// When a path does not exist, no test is found, or the output cannot be written.
+pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) -> Result<Exit, Failure> {
+    let began = RealHost.monotonic();
+    let tested = files::open(&arguments.paths, project)?;
+    let runs = run_all(&tested, arguments);
+    let took = RealHost.monotonic().saturating_sub(began);
+    match arguments.format {
+        Format::Human => human::tell(&tested, &runs, took, terminal)?,
+    }
+    let failed = runs.iter().flat_map(|run| &run.ran).any(|ran| !ran.faults.is_empty());
+    let broken = tested.files.iter().any(|file| !file.suite.broken.is_empty()) || !tested.problems.is_empty();
+    if runs.iter().all(|run| run.ran.is_empty()) && !broken {
+        return Err(Failure::Environment(nothing_found(arguments)));
+    }
+    Ok(if failed || broken { Exit::Findings } else { Exit::Fine })
+}
+
+/// Plays every case that is wanted, as many at a time as there are threads.
+fn run_all<'a>(tested: &'a Tested, arguments: &Arguments) -> Vec<FileRun<'a>> {
+    let wish = Wish { seeds: arguments.seeds, ..Wish::default() };
+    let mut wanted: Vec<(usize, Prepared)> = Vec::new();
+    for (index, file) in tested.files.iter().enumerate().filter(|(_, file)| file.suite.broken.is_empty()) {
+        let cases = file.suite.cases().into_iter();
+        wanted.extend(cases.filter(|case| is_wanted(file, case, &arguments.filter)).map(|case| (index, case)));
+    }
+    let play = |(index, prepared): &(usize, Prepared)| {
+        let file = &tested.files[*index];
+        (*index, file.suite.run(&tested.stages[file.project], prepared, wish, &mut Silence))
+    };
+    let mut runs: Vec<FileRun<'a>> = tested.files.iter().map(|file| FileRun { file, ran: Vec::new() }).collect();
+    for (index, ran) in wanted.par_iter().map(play).collect::<Vec<_>>() {
+        runs[index].ran.push(ran);
+    }
+    runs
+}
+
+fn is_wanted(file: &TestedFile, prepared: &Prepared, filter: &[String]) -> bool {
+    let named = |text: &String| {
+        let test = &prepared.test;
+        [file.suite.source.name(), &*test.plan.name, &*test.name].iter().any(|name| name.contains(text.as_str()))
+    };
+    filter.is_empty() || filter.iter().any(named)
+}
+
+fn nothing_found(arguments: &Arguments) -> String {
+    if !arguments.filter.is_empty() {
+        return format!("no test is called like {}", arguments.filter.join(" or "));
+    }
+    let shown = arguments.paths.iter().map(|path| format!("`{}`", path.display())).collect::<Vec<_>>().join(", ");
+    format!(
+        "there is no test below {shown}: a test is written `test \"what it shows\" for PLAN {{ … }}` in a plan file"
+    )
+}

@@ -1,0 +1,88 @@
+//! A host in memory whose clocks go with the time of the runtime: where that is paused, days pass at once.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::{FileKind, Host, MemoryHost, Stamp};
+
+/// A host in memory that begins at a moment and follows the runtime from there.
+#[derive(Debug)]
+pub struct VirtualHost {
+    memory: MemoryHost,
+    begun: Instant,
+}
+
+impl VirtualHost {
+    /// The clocks of a host in memory begin to move.
+    #[must_use]
+    pub fn new(memory: MemoryHost) -> Self {
+        Self { memory, begun: Instant::now() }
+    }
+
+    /// How long it has been since then.
+    #[must_use]
+    pub fn elapsed(&self) -> Duration {
+        self.begun.elapsed()
+    }
+}
+
+impl Host for VirtualHost {
+    fn now(&self) -> i128 {
+        self.memory.now().saturating_add_unsigned(self.elapsed().as_nanos())
+    }
+
+    fn monotonic(&self) -> Duration {
+        self.memory.monotonic() + self.elapsed()
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        self.memory.variable(name)
+    }
+
+    fn random(&self) -> u64 {
+        self.memory.random()
+    }
+
+    fn read_file(&self, path: &Path) -> io::Result<String> {
+        self.memory.read_file(path)
+    }
+
+    fn read_bounded(&self, path: &Path, most: u64) -> io::Result<String> {
+        self.memory.read_bounded(path, most)
+    }
+
+    fn kind(&self, path: &Path) -> io::Result<FileKind> {
+        self.memory.kind(path)
+    }
+
+    fn canonical(&self, path: &Path) -> io::Result<PathBuf> {
+        self.memory.canonical(path)
+    }
+
+    fn write_file(&self, path: &Path, content: &[u8]) -> io::Result<()> {
+        self.memory.write_file(path, content)
+    }
+
+    fn append_file(&self, path: &Path, content: &[u8]) -> io::Result<()> {
+        self.memory.append_file(path, content)
+    }
+
+    fn stamp(&self, path: &Path) -> io::Result<Stamp> {
+        self.memory.stamp(path)
+    }
+
+    fn make_folder(&self, path: &Path) -> io::Result<()> {
+        self.memory.make_folder(path)
+    }
+
+    fn program(&self) -> io::Result<PathBuf> {
+        self.memory.program()
+    }
+
+    fn list_folder(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
+        self.memory.list_folder(path)
+    }
+}

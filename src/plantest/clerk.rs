@@ -1,0 +1,142 @@
+//! Whoever answers the questions of a run, as the `answer`s of a test say.
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::{Value as Json, json};
+
+use super::slots::Slots;
+use crate::engine::{Asker, Asking};
+use crate::journal::Given;
+use crate::sema::test::{Reaction, Test, TestAnswer};
+use crate::types::{Denied, ErrorClass};
+
+/// The answers of one test, in one run. Clones share what was said.
+#[derive(Clone)]
+pub struct Clerk {
+    test: Arc<Test>,
+    said: Arc<Mutex<Said>>,
+}
+
+#[derive(Default)]
+struct Said {
+    /// How often each answer was given.
+    used: Vec<u32>,
+    /// Answers that were not taken, with the reason.
+    refused: Vec<(usize, String)>,
+}
+
+impl Clerk {
+    #[must_use]
+    pub fn new(test: &Arc<Test>) -> Self {
+        let used = vec![0; test.answers.len()];
+        Self { test: test.clone(), said: Arc::new(Mutex::new(Said { used, refused: Vec::new() })) }
+    }
+
+    /// The numbers of answers that were not taken, with the reason.
+    #[must_use]
+    pub fn refused(&self) -> Vec<(usize, String)> {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner).refused.clone()
+    }
+
+    /// The numbers of answers that nothing asked for.
+    #[must_use]
+    pub fn unused(&self) -> Vec<usize> {
+        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        said.used.iter().enumerate().filter(|(_, used)| **used == 0).map(|(index, _)| index).collect()
+    }
+
+    /// The next answer to a question.
+    fn next(&self, path: &str) -> Option<(usize, &TestAnswer)> {
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = |(index, answer): &(usize, &TestAnswer)| {
+            is_for(&answer.path, path) && answer.times.is_none_or(|times| said.used[*index] < times)
+        };
+        let next = self.test.answers.iter().enumerate().find(open);
+        if let Some((index, _)) = next {
+            said.used[index] += 1;
+        }
+        next
+    }
+
+    fn note_refusal(&self, asking: &Asking, reason: &str) {
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = self
+            .test
+            .answers
+            .iter()
+            .enumerate()
+            .rev()
+            .find(|(index, answer)| is_for(&answer.path, &asking.path) && said.used[*index] > 0);
+        if let Some((index, _)) = last {
+            said.refused.push((index, reason.to_owned()));
+        }
+    }
+}
+
+impl Asker for Clerk {
+    fn ask(&self, asking: Asking) -> Pin<Box<dyn Future<Output = Option<Given>> + Send>> {
+        if let Some(reason) = &asking.refused {
+            self.note_refusal(&asking, reason);
+            return Box::pin(async { None });
+        }
+        let Some((_, answer)) = self.next(&asking.path) else { return Box::pin(async { None }) };
+        let (value, note) = match &answer.reaction {
+            Reaction::Fail { class: ErrorClass::Denied(Denied::Expired), .. } => {
+                return Box::pin(std::future::pending());
+            }
+            Reaction::Fail { message, .. } => {
+                let note = message.as_ref().and_then(|note| Slots::none().evaluate(note).ok());
+                (Json::Bool(false), note.and_then(|note| note.as_str().map(Arc::from)))
+            }
+            Reaction::Value(code) => {
+                let value = Slots::none().evaluate(code);
+                (value.map_or(json!(null), |value| value.to_json()), None)
+            }
+            Reaction::Generated | Reaction::Crash { .. } => return Box::pin(async { None }),
+        };
+        let by = if value.get("by").is_some() { None } else { asking.question.by.clone() };
+        let given = Given { path: asking.path.clone(), value, by, note };
+        let delay = answer.delay;
+        Box::pin(async move {
+            tokio::time::sleep(delay).await;
+            Some(given)
+        })
+    }
+}
+
+/// Whether an answer is for a question. One without indices is for every element.
+fn is_for(written: &str, path: &str) -> bool {
+    written == path || (!written.contains('[') && without_indices(path) == written)
+}
+
+/// A path without what stands in brackets.
+#[must_use]
+pub fn without_indices(path: &str) -> String {
+    let mut text = String::with_capacity(path.len());
+    let (mut inside, mut quoted, mut escaped) = (false, false, false);
+    for character in path.chars() {
+        match character {
+            '[' if !inside => inside = true,
+            ']' if inside && !quoted => inside = false,
+            '"' if inside && !escaped => quoted = !quoted,
+            _ if !inside => text.push(character),
+            _ => {}
+        }
+        escaped = inside && character == '\\' && !escaped;
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_without_indices_is_for_every_element() {
+        assert!(is_for("mails.sent.confirm", r#"mails["a]\"["].sent.confirm"#));
+        assert!(is_for("mails[1].sent", "mails[1].sent"));
+        assert!(!is_for("mails[1].sent", "mails[2].sent"));
+        assert!(!is_for("mails.sent", "mails.told"));
+    }
+}

@@ -1,0 +1,12 @@
+//! Answers that the contract of a tool makes up.
+
+use super::world::Call;
+use crate::protocol::Sent;
+use crate::tools::{CallError, Outcome};
+use crate::types::ErrorClass;
+
+/// A result that fits the tool's contract: the same for the same tool, arguments and seed.
+pub(super) fn answer(call: &Call<'_>, _seed: u64) -> Outcome {
+    let message = format!("`{}` cannot be made up", call.request.signature.path());
+    Err(CallError { class: ErrorClass::Internal, message, sent: Sent::No, retry_after: None })
+}

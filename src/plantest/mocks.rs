@@ -1,0 +1,109 @@
+//! What the `mock`s of a test answer: those for certain arguments first, then those for every call of a tool, then `_`.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::slots::Slots;
+use super::world::{Call, Reaction, Response, Source, failure};
+use crate::protocol::Sent;
+use crate::sema::test::{Mock, MockReaction, Reaction as Written, Test};
+use crate::tools::{Answer, CallError};
+use crate::types::{ErrorClass, Signature, Validation};
+use crate::value::Value;
+
+/// The mocks of one test, in one run.
+pub struct Mocks {
+    test: Arc<Test>,
+    /// The order in which they are asked.
+    order: Vec<usize>,
+    /// How many calls each has answered.
+    used: Mutex<Vec<u32>>,
+    /// Chance of what is made up.
+    seed: u64,
+}
+
+impl Mocks {
+    #[must_use]
+    pub fn new(test: &Arc<Test>, seed: u64) -> Self {
+        let rank = |mock: &Mock| match (&mock.signature, mock.arguments.is_empty()) {
+            (Some(_), false) => 0,
+            (Some(_), true) => 1,
+            (None, _) => 2,
+        };
+        let mut order: Vec<usize> = (0..test.mocks.len()).collect();
+        order.sort_by_key(|index| rank(&test.mocks[*index]));
+        Self { test: test.clone(), order, used: Mutex::new(vec![0; test.mocks.len()]), seed }
+    }
+
+    fn react(&self, mock: &Mock, reaction: &MockReaction, call: &Call<'_>) -> Response {
+        let reacts = match &reaction.reaction {
+            Written::Value(code) => Reaction::Answer(self.value(mock, code, call)),
+            Written::Generated => Reaction::Answer(super::generated::answer(call, self.seed)),
+            Written::Fail { class, message } => {
+                let message = message.as_ref().and_then(|message| Slots::none().evaluate(message).ok());
+                let message = message.and_then(|message| message.as_str().map(str::to_owned));
+                Reaction::Answer(Err(failure(class.clone(), message)))
+            }
+            Written::Crash { after } => Reaction::Crash { after: *after },
+        };
+        Response { reaction: reacts, delay: reaction.delay }
+    }
+
+    /// The value of an expression over the arguments of a call.
+    fn value(&self, mock: &Mock, code: &crate::sema::expr::Code, call: &Call<'_>) -> crate::tools::Outcome {
+        let parameters = mock.signature.as_ref().map(|signature| signature.parameters.as_slice()).unwrap_or_default();
+        let argument = |name: &str| Ok(call.request.arguments.get(name).cloned().unwrap_or(Value::Null));
+        let slots = Slots::new(parameters.iter().map(|parameter| argument(&parameter.name)).collect());
+        slots.evaluate(code).map(Answer::Value).map_err(|error| {
+            let message = format!("the mock of `{}` has no value: {error}", call.request.signature.path());
+            let class = ErrorClass::Validation(Validation::Result);
+            CallError { class, message, sent: Sent::Answered, retry_after: None }
+        })
+    }
+}
+
+impl Source for Mocks {
+    fn answer(&self, call: &Call<'_>) -> Option<Response> {
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        for index in &self.order {
+            let mock = &self.test.mocks[*index];
+            if !is_for(mock, call) {
+                continue;
+            }
+            let Some(reaction) = next(mock, used[*index]) else { continue };
+            used[*index] += 1;
+            return Some(self.react(mock, reaction, call));
+        }
+        None
+    }
+
+    /// Whatever `_` answers, it is no answer to what looks whether a step happened: nobody said that it did.
+    fn knows(&self, signature: &Signature) -> bool {
+        self.test.mocks.iter().filter_map(|mock| mock.signature.as_ref()).any(|known| is_same(known, signature))
+    }
+}
+
+fn is_for(mock: &Mock, call: &Call<'_>) -> bool {
+    let signature = &call.request.signature;
+    let same = mock.signature.as_ref().is_none_or(|known| is_same(known, signature));
+    let argument = |name: &str| call.request.arguments.get(name).unwrap_or(&Value::Null);
+    let equal = |(name, wanted): &(Arc<str>, crate::sema::expr::Code)| {
+        Slots::none().evaluate(wanted).is_ok_and(|wanted| wanted == *argument(name))
+    };
+    same && mock.arguments.iter().all(equal)
+}
+
+fn is_same(one: &Signature, other: &Signature) -> bool {
+    one.namespace == other.namespace && one.name == other.name
+}
+
+/// The outcome of a mock that has answered so many calls; nothing where it answers no more.
+fn next(mock: &Mock, used: u32) -> Option<&MockReaction> {
+    let mut before = 0_u32;
+    mock.reactions.iter().find(|reaction| match reaction.times {
+        None => true,
+        Some(times) => {
+            before = before.saturating_add(times);
+            used < before
+        }
+    })
+}

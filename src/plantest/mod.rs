@@ -1,0 +1,13 @@
+//! `planrun test`: cases, mocks, recordings, faults, snapshots, coverage.
+
+pub mod case;
+mod clerk;
+mod generated;
+mod mocks;
+mod outcome;
+pub mod play;
+mod slots;
+pub mod suite;
+pub mod trace;
+pub mod verdict;
+pub mod world;

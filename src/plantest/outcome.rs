@@ -1,0 +1,123 @@
+//! What `expect` reads of a run: its outcome as values, in the order of their places.
+
+use std::sync::Arc;
+
+use super::case::Case;
+use super::play::Played;
+use super::slots::Slots;
+use super::world::Called;
+use crate::engine::StepReport;
+use crate::protocol::RunState;
+use crate::sema::test::{Asked, Caller, OutcomePlace, Test};
+use crate::value::{Key, Map, Value};
+
+/// The values of a test's frame after its run.
+#[must_use]
+pub fn slots(case: &Case, played: &Played) -> Slots {
+    let test = &case.test;
+    let reads = |place: OutcomePlace| {
+        let reads = test.expects.iter().flat_map(|expect| &expect.condition.reads);
+        reads.into_iter().any(|read| *read.name == *place.name())
+    };
+    let outcome = OutcomePlace::ALL.iter().map(|place| match place {
+        OutcomePlace::Reply => reply(played),
+        OutcomePlace::Status => Ok(Value::String(played.state.name().into())),
+        OutcomePlace::Error => error(played),
+        OutcomePlace::Usage => Ok(usage(played)),
+        OutcomePlace::Steps if reads(*place) => Ok(steps(played)),
+        OutcomePlace::Tasks if reads(*place) => Ok(tasks(played)),
+        OutcomePlace::Steps | OutcomePlace::Tasks => Ok(Value::Null),
+    });
+    let inputs =
+        test.plan.parameters.iter().map(|parameter| Ok(input(case, &parameter.name, parameter.default.as_ref())));
+    let asked = test.asked.iter().map(|asked| Ok(asked_of(asked, test, &played.calls)));
+    Slots::new(outcome.chain(inputs).chain(asked).collect())
+}
+
+/// How the run ended, in words.
+#[must_use]
+pub fn end(played: &Played) -> String {
+    let error = played.outcome.as_ref().and_then(|outcome| outcome.error.as_ref());
+    match (played.state, error) {
+        (state, Some(error)) => format!("it ended {state} with {}: {}", error.class, error.message),
+        (RunState::Paused, None) => "it is paused".to_owned(),
+        (state, None) => format!("it ended {state}"),
+    }
+}
+
+fn reply(played: &Played) -> Result<Value, Arc<str>> {
+    let outcome = played.outcome.as_ref();
+    let reply = outcome.and_then(|outcome| outcome.reply.clone());
+    match (reply, played.state) {
+        (Some(reply), _) => Ok(reply),
+        (None, RunState::Completed) => Ok(Value::Null),
+        (None, _) => Err(format!("the run gave no reply: {}", end(played)).into()),
+    }
+}
+
+fn error(played: &Played) -> Result<Value, Arc<str>> {
+    let error = played.outcome.as_ref().and_then(|outcome| outcome.error.as_ref());
+    error.map(|error| error.to_value()).ok_or_else(|| format!("the run had no error: {}", end(played)).into())
+}
+
+fn usage(played: &Played) -> Value {
+    let usage = played.outcome.as_ref().map(|outcome| outcome.usage).unwrap_or_default();
+    let whole = |count: u64| Value::Int(i64::try_from(count).unwrap_or(i64::MAX));
+    Value::object([("calls", whole(usage.calls)), ("tokens", whole(usage.tokens)), ("cost", Value::Double(usage.cost))])
+}
+
+/// The steps of a run by their paths.
+fn steps(played: &Played) -> Value {
+    let reports = played.outcome.as_ref().map(|outcome| outcome.steps()).unwrap_or_default();
+    let entries = reports.into_iter().map(|report| (Key::String(report.path.clone()), step(report)));
+    Value::Map(Arc::new(entries.collect::<Map>()))
+}
+
+fn step(report: StepReport) -> Value {
+    let text = |text: &str| Value::String(text.into());
+    let attributes = report.attributes.iter().filter(|attribute| **attribute != "reused").map(|one| text(one));
+    Value::object([
+        ("status", text(report.status.name())),
+        ("attempts", Value::Int(i64::from(report.attempts))),
+        ("tool", report.tool.as_deref().map_or(Value::Null, text)),
+        ("arguments", report.arguments),
+        ("output", report.output),
+        ("error", report.error.unwrap_or(Value::Null)),
+        ("recovered", report.recovered.unwrap_or(Value::Null)),
+        ("attributes", Value::List(attributes.collect::<Vec<_>>().into())),
+        ("reason", report.reason.map_or(Value::Null, text)),
+    ])
+}
+
+fn tasks(played: &Played) -> Value {
+    let tasks = played.outcome.iter().flat_map(|outcome| &outcome.tasks);
+    let entries = tasks.map(|task| {
+        let fields = [("status", Value::String(task.status.clone())), ("context", task.context.clone())];
+        (Key::String(task.name.clone()), Value::object(fields))
+    });
+    Value::Map(Arc::new(entries.collect::<Map>()))
+}
+
+fn input(case: &Case, name: &str, default: Option<&crate::sema::expr::Code>) -> Value {
+    let given = case.inputs.get(name).cloned();
+    given.or_else(|| Slots::none().evaluate(default?).ok()).unwrap_or(Value::Null)
+}
+
+fn asked_of(asked: &Asked, test: &Test, calls: &[Called]) -> Value {
+    let count = |caller: &Caller| calls.iter().filter(|call| is_by(caller, test, call)).count();
+    let first = |caller: &Caller| calls.iter().position(|call| is_by(caller, test, call));
+    let last = |caller: &Caller| calls.iter().rposition(|call| is_by(caller, test, call));
+    match asked {
+        Asked::Calls(caller) => Value::Int(i64::try_from(count(caller)).unwrap_or(i64::MAX)),
+        Asked::Ran(caller) => Value::Bool(first(caller).is_some()),
+        Asked::Before(one, other) => Value::Bool(last(one).zip(first(other)).is_some_and(|(last, first)| last < first)),
+    }
+}
+
+/// Whether a call is one of a tool, or of a step and what it holds.
+fn is_by(caller: &Caller, _: &Test, call: &Called) -> bool {
+    match caller {
+        Caller::Tool(tool) => call.tool == *tool,
+        Caller::Step(name) => call.path.split(['.', '[']).any(|part| part == &**name),
+    }
+}

@@ -1,0 +1,238 @@
+//! A case is played: its run lives, in as many processes as it takes, on a clock that nobody waits for.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+
+use super::case::Case;
+use super::clerk::Clerk;
+use super::slots::Slots;
+use super::world::{Called, Source, Unanswered, World};
+use crate::engine::{self, Answering, Context, Defaults, Interruption, Observer, Order, Outcome, Program};
+use crate::host::{Host, MemoryHost, VirtualHost};
+use crate::journal::{Log, MemoryLog, Move, Past, Said, Signal};
+use crate::protocol::RunState;
+use crate::sema::test::TestSignal;
+use crate::tools::{Catalog, Permissions, StandIn};
+
+/// More processes than this no run needs.
+const MOST_PROCESSES: usize = 100;
+/// After so many deaths at one place a run is paused, as `run` does it.
+const MOST_DEATHS: u32 = 3;
+/// No run takes longer, on the clock of the test.
+const LONGEST: Duration = Duration::from_hours(24 * 365 * 20);
+/// What a run is called in tests: jitter and keys follow from it.
+const RUN: &str = "test";
+
+/// What all cases of a project share.
+#[derive(Clone)]
+pub struct Stage {
+    /// What the project lets plans reach.
+    pub limit: Option<Permissions>,
+    pub defaults: Defaults,
+    /// Where relative paths in permissions begin.
+    pub root: PathBuf,
+}
+
+/// How a case is played.
+#[derive(Clone, Copy, Default)]
+pub struct Manner {
+    pub order: Order,
+    /// Chance: what is made up, and `sys.uuid`.
+    pub seed: u64,
+    /// After so many events the first process dies.
+    pub dies_after: Option<usize>,
+}
+
+/// What came of a case.
+pub struct Played {
+    /// The end, or where it waits for somebody who never comes; nothing where it stood still.
+    pub outcome: Option<Outcome>,
+    /// Where the run stands: paused where somebody would have to come.
+    pub state: RunState,
+    pub calls: Vec<Called>,
+    pub unanswered: Vec<Unanswered>,
+    /// The numbers of answers that were not taken, with the reason.
+    pub refused: Vec<(usize, String)>,
+    /// The numbers of answers that nothing asked for.
+    pub unused_answers: Vec<usize>,
+    /// The journal of the run: one JSON object an event.
+    pub events: MemoryLog,
+    /// How many processes it took.
+    pub processes: usize,
+    /// On the clock of the test.
+    pub took: Duration,
+}
+
+/// Plays a case to its end, or until only somebody who never comes could go on with it.
+pub fn play(
+    stage: &Stage,
+    program: &Arc<Program>,
+    case: &Case,
+    sources: Vec<Box<dyn Source>>,
+    manner: Manner,
+    observer: &mut dyn Observer,
+) -> Played {
+    let log = MemoryLog::default();
+    let world = Arc::new(World::new(sources, log.clone()));
+    let performance =
+        Performance { stage, program, case, world: world.clone(), clerk: Clerk::new(&case.test), manner, log };
+    match tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build() {
+        Ok(runtime) => runtime.block_on(performance.live(observer)),
+        Err(_) => performance.played(None, 0, Duration::ZERO),
+    }
+}
+
+struct Performance<'a> {
+    stage: &'a Stage,
+    program: &'a Arc<Program>,
+    case: &'a Case,
+    world: Arc<World>,
+    clerk: Clerk,
+    manner: Manner,
+    log: MemoryLog,
+}
+
+impl Performance<'_> {
+    async fn live(self, observer: &mut dyn Observer) -> Played {
+        let host = Arc::new(VirtualHost::new(MemoryHost::new(self.manner.seed)));
+        let mut signals = self.signals();
+        if let Some(events) = self.manner.dies_after {
+            drop(self.log.clone().dying_after(events));
+        }
+        let lives = self.processes(&host, &mut signals, observer);
+        let (outcome, processes) = tokio::time::timeout(LONGEST, lives).await.unwrap_or((None, 0));
+        self.played(outcome, processes, host.elapsed())
+    }
+
+    fn played(self, outcome: Option<Outcome>, processes: usize, took: Duration) -> Played {
+        let state = outcome.as_ref().map_or(RunState::Running, |outcome| match outcome.interruption {
+            Some(_) => RunState::Paused,
+            None => outcome.state,
+        });
+        Played {
+            state,
+            outcome,
+            calls: self.world.calls(),
+            unanswered: self.world.unanswered(),
+            refused: self.clerk.refused(),
+            unused_answers: self.clerk.unused(),
+            events: self.log,
+            processes,
+            took,
+        }
+    }
+
+    /// One process after the other, until the run has ended or nobody is there to wake it.
+    async fn processes(
+        &self,
+        host: &Arc<VirtualHost>,
+        signals: &mut JoinSet<()>,
+        observer: &mut dyn Observer,
+    ) -> (Option<Outcome>, usize) {
+        for number in 1..=MOST_PROCESSES {
+            let Some(outcome) = self.process(host, observer).await else {
+                drop(self.log.clone().living());
+                if self.past().is_none_or(|past| past.deaths() >= MOST_DEATHS) {
+                    return (self.look(host).await, number);
+                }
+                continue;
+            };
+            let wake = match &outcome.interruption {
+                Some(Interruption::Waiting { wake, .. }) => *wake,
+                Some(
+                    Interruption::Asked | Interruption::Reached | Interruption::Failed(_) | Interruption::Journal(_),
+                )
+                | None => return (Some(outcome), number),
+            };
+            if !sleep(host, wake, signals).await {
+                return (Some(outcome), number);
+            }
+        }
+        (None, MOST_PROCESSES)
+    }
+
+    /// One process of the run; nothing where it died.
+    async fn process(&self, host: &Arc<VirtualHost>, observer: &mut dyn Observer) -> Option<Outcome> {
+        let answering = Answering { answers: Vec::new(), asker: Some(Arc::new(self.clerk.clone())) };
+        let context = Context {
+            log: Some(Box::new(self.log.clone()) as Box<dyn Log>),
+            answering,
+            ..self.context(host, observer)
+        };
+        let running = engine::run(self.program, &self.case.inputs, context);
+        let outcome = tokio::select! {
+            biased;
+            () = self.log.died() => None,
+            outcome = running => Some(outcome),
+        };
+        outcome.filter(|_| !self.log.is_dead())
+    }
+
+    /// The run as its journal tells it, without doing anything.
+    async fn look(&self, host: &Arc<VirtualHost>) -> Option<Outcome> {
+        let mut nobody = engine::Silence;
+        let context = Context { only_looks: true, ..self.context(host, &mut nobody) };
+        let mut outcome = engine::run(self.program, &self.case.inputs, context).await;
+        outcome.interruption = Some(Interruption::Asked);
+        Some(outcome)
+    }
+
+    fn past(&self) -> Option<Past> {
+        self.log.past().ok()
+    }
+
+    fn context<'o>(&self, host: &Arc<VirtualHost>, observer: &'o mut dyn Observer) -> Context<'o> {
+        let host: Arc<dyn Host> = host.clone();
+        let stand_in: Arc<dyn StandIn> = self.world.clone();
+        Context {
+            limit: self.stage.limit.clone(),
+            root: self.stage.root.clone(),
+            defaults: self.stage.defaults.clone(),
+            past: self.past().filter(|past| past.last > 0),
+            order: self.manner.order,
+            stand_in: Some(stand_in),
+            ..Context::new(host.clone(), self.tools(host), RUN, observer)
+        }
+    }
+
+    fn tools(&self, host: Arc<dyn Host>) -> Arc<Catalog> {
+        Arc::new(Catalog::new(host, self.stage.root.clone(), &Arc::new(Permissions::none())))
+    }
+
+    /// What is said to the run from outside, each at its time.
+    fn signals(&self) -> JoinSet<()> {
+        let mut signals = JoinSet::new();
+        for signal in &self.case.test.signals {
+            let (log, said, at) = (self.log.clone(), said(signal), signal.at);
+            signals.spawn(async move {
+                tokio::time::sleep(at).await;
+                log.say(&said.to_text());
+            });
+        }
+        signals
+    }
+}
+
+/// Waits until a run wants to go on, or is told something; false where neither ever comes.
+async fn sleep(host: &VirtualHost, wake: Option<i128>, signals: &mut JoinSet<()>) -> bool {
+    let left = wake.map(|wake| Duration::from_nanos(u64::try_from(wake - host.now()).unwrap_or(0)));
+    tokio::select! {
+        biased;
+        Some(_) = signals.join_next() => true,
+        () = tokio::time::sleep(left.unwrap_or_default()), if left.is_some() => true,
+        else => false,
+    }
+}
+
+/// A signal of a test, as it is said to a run.
+fn said(signal: &TestSignal) -> Said {
+    let payload = signal.payload.as_ref().and_then(|payload| Slots::none().evaluate(payload).ok());
+    let payload = payload.map_or(serde_json::Value::Null, |payload| payload.to_json());
+    match signal.name.split_once('=') {
+        Some((task, status)) => Said::Move(Move { task: task.into(), status: status.into(), context: payload }),
+        None => Said::Signal(Signal { name: signal.name.clone(), payload }),
+    }
+}

@@ -1,0 +1,219 @@
+//! The tests of one file: which of them can run, and what came of each.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::case::{Case, cases};
+use super::mocks::Mocks;
+use super::play::{Manner, Played, Stage, play};
+use super::trace::trace;
+use super::verdict::{fault, faults};
+use super::world::Source;
+use crate::diag::render::{FileReport, Look, human};
+use crate::diag::{Diagnostic, codes};
+use crate::engine::{Observer, Order, Program, Silence};
+use crate::graph;
+use crate::host::{Host as _, RealHost};
+use crate::sema::test::{Snapshot, SnapshotOf, Test};
+use crate::sema::{CheckedFile, Plan};
+use crate::source::{SourceFile, Span};
+use crate::syntax::ast;
+
+/// A checked file with tests.
+pub struct Suite {
+    pub source: Arc<SourceFile>,
+    pub checked: CheckedFile,
+    /// Findings that keep the file from being tested: those that no test expects.
+    pub broken: Vec<Diagnostic>,
+    programs: BTreeMap<usize, Arc<Program>>,
+}
+
+/// A case that may be played, or why it may not.
+pub struct Prepared {
+    pub test: Arc<Test>,
+    pub case: Result<Case, String>,
+}
+
+/// What came of one case.
+pub struct Ran {
+    pub test: Arc<Test>,
+    pub row: Option<usize>,
+    /// The name of the test, with its row.
+    pub title: String,
+    pub faults: Vec<Diagnostic>,
+    /// What is to be compared with what was kept.
+    pub kept: Vec<Kept>,
+    /// By the clock of the machine.
+    pub took: Duration,
+}
+
+/// A text that a `snapshot` speaks of.
+pub struct Kept {
+    pub snapshot: Snapshot,
+    pub text: String,
+}
+
+/// How cases are run.
+#[derive(Clone, Copy, Default)]
+pub struct Wish {
+    /// In how many further orders each case is played.
+    pub seeds: u64,
+    pub manner: Manner,
+}
+
+impl Suite {
+    /// The tests of a file. Findings of error in a plan that a test expects keep nothing from being tested.
+    #[must_use]
+    pub fn new(source: SourceFile, checked: CheckedFile) -> Self {
+        let expecting = checked.tests.iter().filter(|test| test.diagnostics.is_some());
+        let expected: Vec<Span> = expecting.filter_map(|test| item_of(&checked, &test.plan)).collect();
+        let is_expected = |found: &Diagnostic| expected.iter().any(|item| item.contains(found.span));
+        let broken = checked.diagnostics.iter().filter(|found| found.is_error() && !is_expected(found)).cloned();
+        let broken: Vec<Diagnostic> = broken.collect();
+        let mut programs = BTreeMap::new();
+        if broken.is_empty() {
+            for test in checked.tests.iter().filter(|test| test.runs()) {
+                let program = || Arc::new(Program::new(test.plan.clone()));
+                programs.entry(Arc::as_ptr(&test.plan).addr()).or_insert_with(program);
+            }
+        }
+        Self { source: Arc::new(source), checked, broken, programs }
+    }
+
+    /// Every case, in source order.
+    #[must_use]
+    pub fn cases(&self) -> Vec<Prepared> {
+        let mut prepared = Vec::new();
+        for test in &self.checked.tests {
+            match cases(test) {
+                Ok(cases) => {
+                    prepared.extend(cases.into_iter().map(|case| Prepared { test: test.clone(), case: Ok(case) }))
+                }
+                Err(reason) => prepared.push(Prepared { test: test.clone(), case: Err(reason) }),
+            }
+        }
+        prepared
+    }
+
+    /// The program of a plan that is tested here.
+    #[must_use]
+    pub fn program(&self, test: &Test) -> Option<&Arc<Program>> {
+        self.programs.get(&Arc::as_ptr(&test.plan).addr())
+    }
+
+    /// Plays a case and holds it against what is expected.
+    #[must_use]
+    pub fn run(&self, stage: &Stage, prepared: &Prepared, wish: Wish, observer: &mut dyn Observer) -> Ran {
+        let began = RealHost.monotonic();
+        let test = &prepared.test;
+        let mut ran = Ran {
+            test: test.clone(),
+            row: None,
+            title: test.name.to_string(),
+            faults: Vec::new(),
+            kept: Vec::new(),
+            took: Duration::ZERO,
+        };
+        match &prepared.case {
+            Ok(case) => {
+                (ran.row, ran.title) = (case.row, case.title());
+                self.look(test, &mut ran);
+                self.perform(stage, case, wish, observer, &mut ran);
+            }
+            Err(reason) => ran.faults.push(fault(test.span, reason.as_str())),
+        }
+        ran.took = RealHost.monotonic().saturating_sub(began);
+        ran
+    }
+
+    fn perform(&self, stage: &Stage, case: &Case, wish: Wish, observer: &mut dyn Observer, ran: &mut Ran) {
+        let Some(program) = self.program(&case.test).filter(|_| case.test.runs()) else { return };
+        if let Some((span, what)) = case.test.plan.not_yet.first() {
+            let message = format!("`{}` cannot run in this version: it uses {what}", case.test.plan.name);
+            ran.faults.push(Diagnostic::new(&codes::contracts::NOT_YET, *span, message));
+            return;
+        }
+        let perform = |manner: Manner, observer: &mut dyn Observer| {
+            play(stage, program, case, sources(&case.test, manner), manner, observer)
+        };
+        let played = perform(wish.manner, observer);
+        ran.faults.extend(faults(&self.source, case, &played));
+        for snapshot in case.test.snapshots.iter().filter(|snapshot| snapshot.of.needs_run()) {
+            let text = if snapshot.of == SnapshotOf::Trace { trace(&played) } else { reply(&played) };
+            ran.kept.push(Kept { snapshot: *snapshot, text });
+        }
+        if !ran.faults.is_empty() {
+            return;
+        }
+        for seed in 0..wish.seeds {
+            let manner = Manner { order: Order::Seeded(seed), ..wish.manner };
+            let other = perform(manner, &mut Silence);
+            let found = faults(&self.source, case, &other);
+            if let Some(first) = found.into_iter().next() {
+                let message =
+                    format!("it passes in the order of the source and fails in that of seed {seed}: {}", first.message);
+                ran.faults.push(Diagnostic { message, ..first });
+                return;
+            }
+        }
+    }
+
+    /// What needs no run: findings and drawings.
+    fn look(&self, test: &Test, ran: &mut Ran) {
+        let found = self.findings(&test.plan);
+        if let Some(expected) = &test.diagnostics {
+            let mut wanted: Vec<&str> = expected.codes.iter().map(|code| &**code).collect();
+            let mut actual: Vec<&str> = found.iter().map(|found| found.code.name).collect();
+            wanted.sort_unstable();
+            actual.sort_unstable();
+            if wanted != actual {
+                let message = format!("`{}` has other findings", test.plan.name);
+                let finding = Diagnostic::new(&codes::tests::EXPECTATION, expected.span, message);
+                let listed = |codes: &[&str]| if codes.is_empty() { "none".to_owned() } else { codes.join(", ") };
+                ran.faults.push(finding.expected(listed(&wanted), listed(&actual)));
+            }
+        }
+        for snapshot in test.snapshots.iter().filter(|snapshot| !snapshot.of.needs_run()) {
+            let text = match snapshot.of {
+                SnapshotOf::Diagnostics => {
+                    let report = FileReport::new(self.source.clone(), found.clone());
+                    human(&[report], Look::PLAIN)
+                }
+                SnapshotOf::Graph | SnapshotOf::Trace | SnapshotOf::Reply => {
+                    graph::draw::mermaid(&graph::drawing(&test.plan, &graph::build(&test.plan)))
+                }
+            };
+            ran.kept.push(Kept { snapshot: *snapshot, text });
+        }
+    }
+
+    /// What is found in a plan of this file.
+    fn findings(&self, plan: &Plan) -> Vec<Diagnostic> {
+        let Some(item) = item_of(&self.checked, plan) else { return Vec::new() };
+        self.checked.diagnostics.iter().filter(|found| item.contains(found.span)).cloned().collect()
+    }
+}
+
+/// Who answers the calls of a test.
+fn sources(test: &Arc<Test>, manner: Manner) -> Vec<Box<dyn Source>> {
+    vec![Box::new(Mocks::new(test, manner.seed))]
+}
+
+fn reply(played: &Played) -> String {
+    let reply = played.outcome.as_ref().and_then(|outcome| outcome.shown_reply());
+    let json = reply.map(|reply| reply.to_json()).unwrap_or_default();
+    serde_json::to_string_pretty(&json).unwrap_or_default()
+}
+
+/// Where a plan is written, if it is one of this file.
+fn item_of(checked: &CheckedFile, plan: &Plan) -> Option<Span> {
+    let own = checked.plans.iter().any(|own| std::ptr::eq(&raw const **own, plan));
+    let items = checked.tree.items.iter().filter(|_| own);
+    items
+        .filter_map(|item| match &item.kind {
+            ast::ItemKind::Plan(written) => (written.name.span == plan.span).then_some(item.span),
+            _ => None,
+        })
+        .next()
+}

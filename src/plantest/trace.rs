@@ -1,0 +1,125 @@
+//! The trace of a run as one text: the same on every machine, in every order.
+//!
+//! Steps stand in the order of the source, since what the clock makes of it differs between machines. Times, durations,
+//! identifiers of runs and keys of calls are left out, and so is what a run that was cut short had come to beside its
+//! failure.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use super::play::Played;
+use super::world::Called;
+use crate::engine::{Outcome, StepReport};
+use crate::protocol::StepState;
+use crate::value::Value;
+
+/// The trace of what was played.
+#[must_use]
+pub fn trace(played: &Played) -> String {
+    let mut text = format!("run {}\n", played.state);
+    let Some(outcome) = &played.outcome else { return text };
+    if let Some(reply) = outcome.shown_reply() {
+        line(&mut text, 0, "reply", &shown(&reply));
+    }
+    if let Some(error) = &outcome.error {
+        line(&mut text, 0, "error", &format!("{} at {}: {}", error.class, place(&error.step), error.message));
+    }
+    for (path, question) in &outcome.questions {
+        line(&mut text, 0, "asks", &format!("{path}: {}", question.text));
+    }
+    text.push('\n');
+    let attempts = attempts(&played.calls);
+    for step in outcome.steps() {
+        tell(&mut text, &step, attempts.get(&*step.path).map_or(&[], Vec::as_slice));
+    }
+    tasks(&mut text, outcome);
+    verification(&mut text, outcome);
+    text
+}
+
+/// The classes of the failed attempts, by path; an empty text for one that gave something.
+fn attempts(calls: &[Called]) -> BTreeMap<Arc<str>, Vec<String>> {
+    let mut attempts: BTreeMap<Arc<str>, Vec<String>> = BTreeMap::new();
+    for call in calls {
+        let end = match (&call.failed, call.crashed) {
+            (_, true) => "crash".to_owned(),
+            (Some(class), false) => class.to_string(),
+            (None, false) => String::new(),
+        };
+        attempts.entry(call.path.clone()).or_default().push(end);
+    }
+    attempts
+}
+
+fn tell(text: &mut String, step: &StepReport, attempts: &[String]) {
+    let mut head = step.path.to_string();
+    if let Some(tool) = &step.tool {
+        head.push(' ');
+        head.push_str(tool);
+    }
+    let attributes = step.attributes.iter().filter(|attribute| **attribute != "reused");
+    let attributes = step.reason.into_iter().chain(attributes.copied()).collect::<Vec<_>>().join(", ");
+    let state = if attributes.is_empty() { step.status.to_string() } else { format!("{} ({attributes})", step.status) };
+    // Writing to a string cannot fail.
+    let _ = writeln!(text, "{head}: {state}");
+    if step.tool.is_some() && step.status != StepState::Skipped && step.arguments != Value::Null {
+        line(text, 1, "with", &shown(&step.arguments));
+    }
+    for (number, end) in attempts.iter().enumerate().filter(|(_, end)| !end.is_empty()) {
+        line(text, 1, &format!("attempt {}", number + 1), end);
+    }
+    if attempts.len() > 1 {
+        line(text, 1, "attempts", &attempts.len().to_string());
+    }
+    if step.status == StepState::Completed && step.output != Value::Null {
+        line(text, 1, "gives", &shown(&step.output));
+    }
+    for (word, error) in [("error", &step.error), ("recovered from", &step.recovered)] {
+        if let Some(error) = error {
+            let part = |name: &str| error.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+            line(text, 1, word, &format!("{}: {}", part("class"), part("message")));
+        }
+    }
+}
+
+fn tasks(text: &mut String, outcome: &Outcome) {
+    if !outcome.tasks.is_empty() || !outcome.listeners.is_empty() {
+        text.push('\n');
+    }
+    for task in &outcome.tasks {
+        let moves = task.trace.iter().map(|moved| &*moved.status).collect::<Vec<_>>().join(" → ");
+        line(text, 0, &format!("task {}", task.name), &moves);
+        line(text, 1, "context", &shown(&task.context));
+    }
+    for listener in &outcome.listeners {
+        let surplus =
+            if listener.surplus > 0 { format!(", {} events beyond", listener.surplus) } else { String::new() };
+        line(text, 0, &format!("listener {}", listener.path), &format!("fired {}{surplus}", listener.fired));
+    }
+}
+
+fn verification(text: &mut String, outcome: &Outcome) {
+    let verification = &outcome.verification;
+    if verification.checks.is_empty() {
+        return;
+    }
+    let counts =
+        [(verification.verified, "verified"), (verification.unverified, "unverified"), (verification.failed, "failed")];
+    let told = counts.iter().map(|(count, word)| format!("{count} {word}")).collect::<Vec<_>>().join(", ");
+    text.push('\n');
+    line(text, 0, "verification", &told);
+}
+
+fn line(text: &mut String, depth: usize, name: &str, value: &str) {
+    // Writing to a string cannot fail.
+    let _ = writeln!(text, "{:indent$}{name}: {value}", "", indent = depth * 2);
+}
+
+fn shown(value: &Value) -> String {
+    value.to_json_text()
+}
+
+fn place(step: &str) -> &str {
+    if step.is_empty() { "the plan" } else { step }
+}

@@ -1,0 +1,128 @@
+//! Whether a case passes: its expectations held against what came out, and what is wrong in words.
+
+use std::sync::Arc;
+
+use super::case::Case;
+use super::outcome::{end, slots};
+use super::play::Played;
+use super::slots::Slots;
+use crate::diag::{Diagnostic, codes};
+use crate::protocol::RunState;
+use crate::sema::test::{Comparison, Expect};
+use crate::source::{SourceFile, Span};
+use crate::value::Value;
+
+/// A value is shown up to this length.
+const LONGEST: usize = 400;
+
+/// What is wrong with a case that was played; nothing where it passes.
+#[must_use]
+pub fn faults(source: &SourceFile, case: &Case, played: &Played) -> Vec<Diagnostic> {
+    let test = &case.test;
+    let mut faults = unanswered(case, played);
+    if !faults.is_empty() {
+        // Whatever else is wrong follows from that.
+        return faults;
+    }
+    for (index, reason) in &played.refused {
+        let span = test.answers[*index].span;
+        let message = format!("this answer is not taken: {reason}");
+        faults.push(Diagnostic::new(&codes::tests::ANSWER_REFUSED, span, message));
+    }
+    if played.outcome.is_none() {
+        let message = "the run neither ends nor waits for anybody";
+        faults.push(Diagnostic::new(&codes::tests::RUN_ENDED, test.span, message));
+        return faults;
+    }
+    let values = slots(case, played);
+    faults.extend(test.expects.iter().filter_map(|expect| broken(source, expect, &values, played)));
+    let meant = test.expects.iter().any(|expect| expect.speaks_of_end);
+    if played.state != RunState::Completed && !meant {
+        faults.push(ended(case, played));
+    }
+    faults
+}
+
+/// The calls to which nobody had an answer, each tool once.
+fn unanswered(case: &Case, played: &Played) -> Vec<Diagnostic> {
+    let mut told: Vec<String> = Vec::new();
+    let mut faults = Vec::new();
+    for call in &played.unanswered {
+        let tool = call.signature.path();
+        if told.contains(&tool) {
+            continue;
+        }
+        let known = case.test.mocks.iter().any(|mock| mock.signature.as_ref().is_some_and(|own| own.path() == tool));
+        let why = if known { "none of its mocks is for this call, or all are used up" } else { "nothing answers it" };
+        let message = format!("`{}` calls `{tool}`, and {why}", call.path);
+        let arguments = call.arguments.to_json_text();
+        let finding = Diagnostic::new(&codes::tests::CALL_UNANSWERED, case.test.span, message).help(format!(
+            "it is called with {}; add `mock {tool} => …`, or `mock {tool} => generated`",
+            cut(&arguments)
+        ));
+        faults.push(finding);
+        told.push(tool);
+    }
+    faults
+}
+
+/// An end that is no success, and that nothing in the test speaks of.
+fn ended(case: &Case, played: &Played) -> Diagnostic {
+    let message = format!("the run did not complete: {}", end(played));
+    let finding = Diagnostic::new(&codes::tests::RUN_ENDED, case.test.span, message);
+    let open = played.outcome.iter().flat_map(|outcome| &outcome.questions).map(|(path, _)| path).next();
+    match open {
+        Some(path) => {
+            finding.help(format!("it waits at `{path}`; add `answer {path} => …`, or `expect status == \"paused\"`"))
+        }
+        None => finding.help(format!("where that is meant, say so: `expect status == \"{}\"`", played.state)),
+    }
+}
+
+fn broken(source: &SourceFile, expect: &Expect, values: &Slots, played: &Played) -> Option<Diagnostic> {
+    match values.evaluate(&expect.condition) {
+        Ok(Value::Bool(true)) => return None,
+        Ok(_) => {}
+        Err(error) => {
+            let span = if error.span == Span::at(0) { expect.span } else { error.span };
+            let message = format!("this cannot be told: {error}");
+            return Some(Diagnostic::new(&codes::tests::EXPECTATION, span, message));
+        }
+    }
+    let wrong = expect.parts.iter().find(|part| values.evaluate(&part.condition) != Ok(Value::Bool(true)));
+    let span = wrong.map_or(expect.span, |part| part.span);
+    let finding = Diagnostic::new(&codes::tests::EXPECTATION, span, "this does not hold");
+    let finding = match wrong.and_then(|part| sides(source, part, values)) {
+        Some((expected, actual, told)) => finding.expected(expected, actual).note(told),
+        None => finding,
+    };
+    Some(match played.state {
+        RunState::Completed => finding,
+        _ => finding.help(end(played)),
+    })
+}
+
+/// The sides of a comparison: what is wanted, what is there, and what is there in words.
+fn sides(source: &SourceFile, part: &Comparison, values: &Slots) -> Option<(String, String, String)> {
+    let (left, right) = part.sides.as_ref()?;
+    let text = |code: &crate::sema::expr::Code| source.slice(code.span).to_owned();
+    let value = |code| values.evaluate(code).ok().map(|value: Value| cut(&value.to_json_text()));
+    let (is, wanted) = (value(left)?, value(right)?);
+    let operator = source.slice(Span::new(left.span.end as usize, right.span.start as usize)).trim().to_owned();
+    let wanted = if operator == "==" { wanted } else { format!("{operator} {wanted}") };
+    Some((wanted, is.clone(), format!("{} is {is}", text(left))))
+}
+
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// A fault at the name of a test.
+#[must_use]
+pub fn fault(span: Span, message: impl Into<Arc<str>>) -> Diagnostic {
+    let message: Arc<str> = message.into();
+    Diagnostic::new(&codes::tests::RUN_ENDED, span, message.to_string())
+}

@@ -1,0 +1,227 @@
+//! The world of a test: whoever answers calls in place of the tools, and what was called.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::journal::MemoryLog;
+use crate::protocol::Sent;
+use crate::tools::{Answer, CallError, Outcome, Reply, Request, StandIn, Transport};
+use crate::types::{Effect, ErrorClass, Signature};
+use crate::value::Value;
+
+/// The namespace whose tools compute and look at the clock: they answer themselves.
+const SYSTEM: &str = "sys";
+
+/// Somebody who may have an answer to a call.
+pub trait Source: Send + Sync {
+    /// The answer to this call; nothing where others are to be asked.
+    fn answer(&self, call: &Call<'_>) -> Option<Response>;
+
+    /// Whether it has answers to calls of this tool at all.
+    fn knows(&self, signature: &Signature) -> bool;
+}
+
+/// One attempt, as those who answer see it.
+#[derive(Clone, Copy)]
+pub struct Call<'a> {
+    pub request: &'a Request,
+    /// How often the same step has called before, retries and polls included.
+    pub occurrence: u32,
+}
+
+/// What happens to a call.
+#[derive(Clone, Debug)]
+pub struct Response {
+    pub reaction: Reaction,
+    /// On the clock of the test.
+    pub delay: Duration,
+}
+
+#[derive(Clone, Debug)]
+pub enum Reaction {
+    Answer(Outcome),
+    /// The process dies: before the call has gone out, or after it has happened.
+    Crash {
+        after: bool,
+    },
+}
+
+/// One attempt that went out.
+#[derive(Clone, Debug)]
+pub struct Called {
+    pub path: Arc<str>,
+    pub tool: Arc<str>,
+    pub arguments: Value,
+    pub key: Arc<str>,
+    pub effect: Effect,
+    /// The class of its failure; nothing where it gave something, or where nobody heard of its end.
+    pub failed: Option<ErrorClass>,
+    /// Whether it did something in the world: it was answered, or its answer was lost.
+    pub happened: bool,
+    /// Whether the process died with it.
+    pub crashed: bool,
+}
+
+/// The world of one run.
+pub struct World {
+    sources: Vec<Box<dyn Source>>,
+    state: Mutex<State>,
+    /// Where the run is written down; who loses it is dead.
+    log: MemoryLog,
+}
+
+#[derive(Default)]
+struct State {
+    calls: Vec<Called>,
+    occurrences: BTreeMap<Arc<str>, u32>,
+    /// Calls to which nobody had an answer.
+    unanswered: Vec<Unanswered>,
+}
+
+/// A call to which nobody had an answer.
+#[derive(Clone, Debug)]
+pub struct Unanswered {
+    pub path: Arc<str>,
+    pub signature: Arc<Signature>,
+    pub arguments: Value,
+}
+
+impl World {
+    /// A world in which these are asked, the first of them first.
+    #[must_use]
+    pub fn new(sources: Vec<Box<dyn Source>>, log: MemoryLog) -> Self {
+        Self { sources, state: Mutex::default(), log }
+    }
+
+    /// Every attempt that went out, in that order.
+    #[must_use]
+    pub fn calls(&self) -> Vec<Called> {
+        self.state().calls.clone()
+    }
+
+    /// The calls to which nobody had an answer.
+    #[must_use]
+    pub fn unanswered(&self) -> Vec<Unanswered> {
+        self.state().unanswered.clone()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Nothing panics while it holds the lock, so the state behind a poisoned one is whole.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How often the step of this call has called before.
+    fn occurrence(&self, request: &Request) -> Option<u32> {
+        if self.log.is_dead() {
+            return None;
+        }
+        let mut state = self.state();
+        let count = state.occurrences.entry(request.path.clone()).or_default();
+        *count += 1;
+        Some(*count - 1)
+    }
+
+    fn respond(&self, request: &Request, occurrence: u32) -> Option<Response> {
+        let call = Call { request, occurrence };
+        self.sources.iter().find_map(|source| source.answer(&call))
+    }
+
+    fn note(&self, request: &Request, reaction: &Reaction) {
+        let (failed, happened, crashed) = match reaction {
+            Reaction::Answer(Ok(_)) => (None, true, false),
+            Reaction::Answer(Err(error)) => (Some(error.class.clone()), error.sent == Sent::Maybe, false),
+            Reaction::Crash { after } => (None, *after, true),
+        };
+        self.state().calls.push(Called {
+            path: request.path.clone(),
+            tool: request.signature.path().into(),
+            arguments: request.arguments.clone(),
+            key: request.idempotency_key.clone(),
+            effect: request.signature.effect,
+            failed,
+            happened,
+            crashed,
+        });
+    }
+
+    fn refuse(&self, request: &Request) -> Reply {
+        let mut state = self.state();
+        state.unanswered.push(Unanswered {
+            path: request.path.clone(),
+            signature: request.signature.clone(),
+            arguments: request.arguments.clone(),
+        });
+        let message = format!("nothing in the test answers `{}`", request.signature.path());
+        Reply::Now(Err(CallError { class: ErrorClass::Internal, message, sent: Sent::No, retry_after: None }))
+    }
+}
+
+impl Transport for World {
+    fn call(&self, request: Request) -> Reply {
+        let Some(occurrence) = self.occurrence(&request) else {
+            // The process is gone, and what it still does is never seen.
+            return Reply::Later(Box::pin(std::future::pending()));
+        };
+        let Some(response) = self.respond(&request, occurrence) else { return self.refuse(&request) };
+        self.note(&request, &response.reaction);
+        match response.reaction {
+            Reaction::Crash { .. } => {
+                self.log.die();
+                Reply::Later(Box::pin(std::future::pending()))
+            }
+            Reaction::Answer(outcome) if response.delay.is_zero() => Reply::Now(outcome),
+            Reaction::Answer(outcome) => Reply::Later(Box::pin(async move {
+                tokio::select! {
+                    biased;
+                    () = tokio::time::sleep(response.delay) => outcome,
+                    () = request.cancel.cancelled() => Err(CallError {
+                        class: ErrorClass::Cancelled,
+                        message: "the call was stopped".to_owned(),
+                        sent: Sent::Maybe,
+                        retry_after: None,
+                    }),
+                }
+            })),
+        }
+    }
+}
+
+impl StandIn for World {
+    fn replaces(&self, signature: &Signature) -> bool {
+        *signature.namespace != *SYSTEM || self.sources.iter().any(|source| source.knows(signature))
+    }
+
+    fn verifies(&self, signature: &Signature) -> bool {
+        *signature.namespace == *SYSTEM || self.sources.iter().any(|source| source.knows(signature))
+    }
+}
+
+impl Response {
+    /// An answer at once.
+    #[must_use]
+    pub fn now(outcome: Outcome) -> Self {
+        Self { reaction: Reaction::Answer(outcome), delay: Duration::ZERO }
+    }
+
+    /// A value, as a plan's own expression gives it.
+    #[must_use]
+    pub fn value(value: Value) -> Self {
+        Self::now(Ok(Answer::Value(value)))
+    }
+}
+
+/// A failure of a class, with what the world has seen of it: of a call that timed out nobody knows, other transient ones
+/// never arrived, and anything else is an answer.
+#[must_use]
+pub fn failure(class: ErrorClass, message: Option<String>) -> CallError {
+    use crate::types::Transient;
+    let message = message.unwrap_or_else(|| format!("the test says so: {class}"));
+    let (class, sent) = match class {
+        ErrorClass::UnknownOutcome => (ErrorClass::Transient(Transient::Network), Sent::Maybe),
+        ErrorClass::Transient(Transient::Timeout) => (class, Sent::Maybe),
+        ErrorClass::Transient(_) => (class, Sent::No),
+        other => (other, Sent::Answered),
+    };
+    CallError { class, message, sent, retry_after: None }
+}

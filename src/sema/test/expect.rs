@@ -1,0 +1,315 @@
+//! `expect`: conditions on what came out of a run, with the names of its outcome.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::sync::Arc;
+
+use super::TestChecker;
+use super::item::{Comparison, Expect};
+use super::mock::called;
+use super::scope::binding;
+use crate::diag::{Diagnostic, codes};
+use crate::protocol::{RunState, StepState};
+use crate::sema::expr::{Checker, Code};
+use crate::sema::file::Namespace;
+use crate::sema::finding::unknown;
+use crate::sema::plan::Plan;
+use crate::sema::{Atom, Binding, Lookup, Scope};
+use crate::source::Span;
+use crate::syntax::ast;
+use crate::types::{Field, Literal, MapType, ObjectType, Rest, Type};
+
+/// What `expect` reads: in the order of the slots. The plan's parameters follow, then what is asked of calls.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    Reply,
+    Status,
+    Error,
+    Usage,
+    Steps,
+    Tasks,
+}
+
+impl Place {
+    pub const ALL: [Self; 6] = [Self::Reply, Self::Status, Self::Error, Self::Usage, Self::Steps, Self::Tasks];
+
+    /// The word for it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Reply => "reply",
+            Self::Status => "status",
+            Self::Error => "error",
+            Self::Usage => "usage",
+            Self::Steps => "steps",
+            Self::Tasks => "tasks",
+        }
+    }
+}
+
+/// Something that is asked of the calls of a run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Asked {
+    /// How many attempts were made.
+    Calls(Caller),
+    /// Whether one was made at all.
+    Ran(Caller),
+    /// Whether every attempt of the first went out before any of the second.
+    Before(Caller, Caller),
+}
+
+/// Whose calls are meant.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Caller {
+    /// Those of a tool, by its dotted name in the catalog.
+    Tool(Arc<str>),
+    /// Those of a step and what it holds, by its name.
+    Step(Arc<str>),
+}
+
+impl fmt::Display for Caller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tool(name) | Self::Step(name) => f.write_str(name),
+        }
+    }
+}
+
+impl fmt::Display for Asked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Calls(caller) => write!(f, "calls({caller})"),
+            Self::Ran(caller) => write!(f, "ran({caller})"),
+            Self::Before(one, other) => write!(f, "before({one}, {other})"),
+        }
+    }
+}
+
+/// The functions that ask.
+const FUNCTIONS: [&str; 3] = ["calls", "ran", "before"];
+
+impl TestChecker<'_> {
+    pub(super) fn expect(&mut self, condition: &ast::Expr, asked: &mut Vec<Asked>) -> Expect {
+        let names = self.names(condition);
+        let scope = OutcomeScope { names, known: self.callers(), asked: RefCell::new(std::mem::take(asked)) };
+        let code = Checker::new(&scope, self.diagnostics).check_condition(condition);
+        let parts = conjuncts(condition).into_iter().map(|part| comparison(part, &scope)).collect();
+        let speaks_of_end = code.reads.iter().any(|read| matches!(&*read.name, "status" | "error"));
+        *asked = scope.asked.into_inner();
+        Expect { span: condition.span, condition: code, parts, speaks_of_end }
+    }
+
+    fn names(&self, condition: &ast::Expr) -> Vec<(Arc<str>, Type)> {
+        // A wide plan has many steps; their types are made only where they are read.
+        let text = self.shared.source.slice(condition.span);
+        let outcome = Place::ALL.iter().map(|place| {
+            let ty = match place {
+                Place::Reply => self.plan.returns.clone(),
+                Place::Status => union(RunState::ALL.iter().map(|state| state.name())),
+                Place::Error => Type::Error,
+                Place::Usage => usage(),
+                Place::Steps if text.contains("steps") => steps(self.plan),
+                Place::Tasks if text.contains("tasks") => tasks(self.plan),
+                Place::Steps | Place::Tasks => Type::Any,
+            };
+            (Arc::from(place.name()), ty)
+        });
+        let inputs = self.plan.parameters.iter().map(|parameter| {
+            let ty = if parameter.required { parameter.ty.clone() } else { parameter.ty.clone().optional() };
+            (parameter.name.clone(), ty)
+        });
+        outcome.chain(inputs).collect()
+    }
+
+    /// Every tool and step that `calls` and its kin may name, as the file writes them.
+    fn callers(&self) -> Callers {
+        let mut tools = Vec::new();
+        for signature in called(self.plan) {
+            let alias = self.shared.namespaces.iter().find_map(|(alias, namespace)| match namespace {
+                Namespace::Tools(catalog) if *catalog == signature.namespace => Some(alias),
+                Namespace::Tools(_) | Namespace::Plans(_) | Namespace::Unresolved => None,
+            });
+            let written = format!("{}.{}", alias.unwrap_or(&signature.namespace), signature.name);
+            tools.push((written, signature.path()));
+        }
+        let nodes = self.plan.blocks.iter().flat_map(|block| &block.nodes).filter(|node| node.step().is_some());
+        Callers { tools, steps: nodes.filter_map(|node| node.name.clone()).collect() }
+    }
+}
+
+/// What `calls` and its kin may name.
+struct Callers {
+    /// As written and as the catalog has it.
+    tools: Vec<(String, String)>,
+    steps: Vec<Arc<str>>,
+}
+
+/// The names of an outcome, and what may be asked of it.
+struct OutcomeScope {
+    names: Vec<(Arc<str>, Type)>,
+    known: Callers,
+    asked: RefCell<Vec<Asked>>,
+}
+
+impl Scope for OutcomeScope {
+    fn lookup(&self, name: &str) -> Lookup {
+        let found = self.names.iter().position(|(known, _)| **known == *name);
+        found.map_or(Lookup::Missing, |slot| Lookup::Found(binding(slot, self.names[slot].1.clone())))
+    }
+
+    fn visible(&self) -> Vec<Arc<str>> {
+        self.names.iter().map(|(name, _)| name.clone()).collect()
+    }
+
+    fn facts(&self) -> &[Atom] {
+        &[]
+    }
+
+    fn asks(
+        &self,
+        function: &ast::Name,
+        arguments: &[ast::Argument],
+        span: Span,
+    ) -> Option<Result<Binding, Diagnostic>> {
+        if !FUNCTIONS.contains(&&*function.text) {
+            return None;
+        }
+        Some(self.question(function, arguments, span).map(|asked| {
+            let ty = if matches!(asked, Asked::Calls(_)) { Type::Int } else { Type::Bool };
+            let mut known = self.asked.borrow_mut();
+            let index = known.iter().position(|other| *other == asked).unwrap_or_else(|| {
+                known.push(asked);
+                known.len() - 1
+            });
+            binding(self.names.len() + index, ty)
+        }))
+    }
+}
+
+impl OutcomeScope {
+    fn question(&self, function: &ast::Name, arguments: &[ast::Argument], span: Span) -> Result<Asked, Diagnostic> {
+        let values = arguments.iter().map(|argument| &argument.value).collect::<Vec<_>>();
+        match (&*function.text, values.as_slice()) {
+            ("calls", [caller]) => Ok(Asked::Calls(self.caller(caller)?)),
+            ("ran", [caller]) => Ok(Asked::Ran(self.caller(caller)?)),
+            ("before", [one, other]) => Ok(Asked::Before(self.caller(one)?, self.caller(other)?)),
+            (name, _) => {
+                let count = if name == "before" { "two tools or steps" } else { "one tool or step" };
+                let message = format!("`{name}` takes {count}");
+                Err(Diagnostic::new(&codes::types::NO_OVERLOAD, span, message))
+            }
+        }
+    }
+
+    fn caller(&self, expression: &ast::Expr) -> Result<Caller, Diagnostic> {
+        let written = match &expression.kind {
+            ast::ExprKind::Name(name) => name.to_string(),
+            ast::ExprKind::Path { base, links } => match (&base.kind, links.as_slice()) {
+                (ast::ExprKind::Name(name), [ast::Link { kind: ast::LinkKind::Field { name: tool, .. }, .. }]) => {
+                    format!("{name}.{}", tool.text)
+                }
+                _ => String::new(),
+            },
+            _ => String::new(),
+        };
+        let tool = self.known.tools.iter().find(|(known, _)| *known == written);
+        if let Some((_, path)) = tool {
+            return Ok(Caller::Tool(path.as_str().into()));
+        }
+        if let Some(step) = self.known.steps.iter().find(|step| ***step == *written) {
+            return Ok(Caller::Step(step.clone()));
+        }
+        let tools = self.known.tools.iter().map(|(written, _)| written.as_str());
+        let names = tools.chain(self.known.steps.iter().map(|step| &**step));
+        let what = "tool that the plan calls, or step of it,";
+        Err(unknown(&codes::tests::TEST_PATH, what, &written, expression.span, names))
+    }
+}
+
+/// The operands of `&&` at the top; the condition itself where there is none.
+fn conjuncts(condition: &ast::Expr) -> Vec<&ast::Expr> {
+    match &condition.kind {
+        ast::ExprKind::Chain { first, rest } if rest.iter().all(|link| link.operator == ast::BinaryOp::And) => {
+            std::iter::once(&**first).chain(rest.iter().map(|link| &link.operand)).flat_map(conjuncts).collect()
+        }
+        _ => vec![condition],
+    }
+}
+
+/// What has been found in it has been said of the whole condition.
+fn comparison(part: &ast::Expr, scope: &OutcomeScope) -> Comparison {
+    let code = |expression: &ast::Expr| Checker::new(scope, &mut Vec::new()).check(expression);
+    let sides = match &part.kind {
+        ast::ExprKind::Chain { first, rest } => match rest.as_slice() {
+            [only] if compares(only.operator) => Some((code(first), code(&only.operand))),
+            _ => None,
+        },
+        _ => None,
+    };
+    let condition: Code = code(part);
+    Comparison { span: part.span, condition, sides }
+}
+
+fn compares(operator: ast::BinaryOp) -> bool {
+    match operator {
+        ast::BinaryOp::Equal
+        | ast::BinaryOp::NotEqual
+        | ast::BinaryOp::Less
+        | ast::BinaryOp::LessEqual
+        | ast::BinaryOp::Greater
+        | ast::BinaryOp::GreaterEqual
+        | ast::BinaryOp::In => true,
+        ast::BinaryOp::Or
+        | ast::BinaryOp::And
+        | ast::BinaryOp::Add
+        | ast::BinaryOp::Subtract
+        | ast::BinaryOp::Multiply
+        | ast::BinaryOp::Divide
+        | ast::BinaryOp::Remainder => false,
+    }
+}
+
+fn union<'n>(words: impl Iterator<Item = &'n str>) -> Type {
+    Type::union(words.map(|word| Type::Literal(Literal::String(word.into()))))
+}
+
+fn object(fields: Vec<(&str, Type)>, rest: Rest) -> Type {
+    let fields = fields.into_iter().map(|(name, ty)| Field { name: name.into(), ty, required: true });
+    Type::Object(Arc::new(ObjectType { fields: fields.collect(), rest }))
+}
+
+fn usage() -> Type {
+    let fields = vec![("calls", Type::Int), ("tokens", Type::Int), ("cost", Type::Double)];
+    object(fields, Rest::Closed)
+}
+
+/// Every step by its path; those of the plan itself are known now.
+fn steps(plan: &Plan) -> Type {
+    let own = plan.body().nodes.iter().filter_map(|node| Some((&**node.name.as_ref()?, step(&node.step()?.ty))));
+    object(own.collect(), Rest::Typed(step(&Type::Any)))
+}
+
+fn step(output: &Type) -> Type {
+    let any = || Type::Map(Arc::new(MapType { key: Type::String, value: Type::Any }));
+    let fields = vec![
+        ("status", union(StepState::ALL.iter().map(|state| state.name()))),
+        ("attempts", Type::Int),
+        ("tool", Type::String.optional()),
+        ("arguments", any()),
+        ("output", output.clone()),
+        ("error", Type::Error),
+        ("recovered", Type::Error),
+        ("attributes", Type::List(Arc::new(Type::String))),
+        ("reason", Type::String.optional()),
+    ];
+    object(fields, Rest::Closed)
+}
+
+fn tasks(plan: &Plan) -> Type {
+    let own = plan.tasks.iter().map(|task| {
+        let status = union(task.statuses.iter().map(|status| &**status));
+        let fields = vec![("status", status), ("context", task.context.clone())];
+        (&*task.name, object(fields, Rest::Closed))
+    });
+    object(own.collect(), Rest::Closed)
+}

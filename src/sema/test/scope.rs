@@ -1,0 +1,49 @@
+//! The names that the expressions of a test may read.
+
+use std::sync::Arc;
+
+use crate::sema::{Atom, Binding, Lookup, NameKind, Place, Scope};
+use crate::source::Span;
+use crate::types::Type;
+
+/// No names at all.
+pub(super) struct NoNames;
+
+impl Scope for NoNames {
+    fn lookup(&self, _: &str) -> Lookup {
+        Lookup::Missing
+    }
+
+    fn visible(&self) -> Vec<Arc<str>> {
+        Vec::new()
+    }
+
+    fn facts(&self) -> &[Atom] {
+        &[]
+    }
+}
+
+/// Names with their types, in the order of their slots.
+pub(super) struct Slots(pub Vec<(Arc<str>, Type)>);
+
+impl Scope for Slots {
+    fn lookup(&self, name: &str) -> Lookup {
+        let found = self.0.iter().position(|(known, _)| **known == *name);
+        found.map_or(Lookup::Missing, |slot| Lookup::Found(binding(slot, self.0[slot].1.clone())))
+    }
+
+    fn visible(&self) -> Vec<Arc<str>> {
+        self.0.iter().map(|(name, _)| name.clone()).collect()
+    }
+
+    fn facts(&self) -> &[Atom] {
+        &[]
+    }
+}
+
+/// What a slot of the test's own frame holds.
+pub(super) fn binding(slot: usize, ty: Type) -> Binding {
+    let place = Place { up: 0, slot: u32::try_from(slot).unwrap_or(u32::MAX) };
+    let (guard, branches) = (Arc::default(), Arc::default());
+    Binding { kind: NameKind::Local, place, ty, guard, span: Span::at(0), branches }
+}
