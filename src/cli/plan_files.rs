@@ -42,29 +42,12 @@ pub enum Loaded {
     Broken(FileReport),
 }
 
-/// The plan files that the paths name: files as they are, folders with every `*.plan` and `*.plan.json` below them that git does not
-/// ignore, and `-` for standard input.
+/// The plan files that the paths name: files as they are, folders with every `*.plan`, `*.plan.json` and `*.plantest` below them that
+/// git does not ignore, and `-` for standard input.
 ///
 /// # Errors
 /// When a path does not exist.
 pub fn find(paths: &[PathBuf]) -> Result<PlanFiles, Failure> {
-    find_with(paths, Endings::Plans)
-}
-
-/// Which files of folders are meant.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Endings {
-    /// Plans.
-    Plans,
-    /// Plans, and files that hold tests only.
-    Tests,
-}
-
-/// The same with files that hold tests only, where they are meant.
-///
-/// # Errors
-/// When a path does not exist.
-pub fn find_with(paths: &[PathBuf], endings: Endings) -> Result<PlanFiles, Failure> {
     let mut found = BTreeSet::new();
     let mut problems = Vec::new();
     for path in paths {
@@ -74,7 +57,7 @@ pub fn find_with(paths: &[PathBuf], endings: Endings) -> Result<PlanFiles, Failu
         }
         let kind = fs::metadata(path).map_err(|error| cannot_open(path, &error))?;
         if kind.is_dir() {
-            walk(path, endings, &mut found, &mut problems);
+            walk(path, &mut found, &mut problems);
         } else {
             found.insert(PlanFile::Path(tidy(path)));
         }
@@ -157,13 +140,13 @@ fn normal(path: &Path) -> PathBuf {
     normal
 }
 
-fn walk(folder: &Path, endings: Endings, found: &mut BTreeSet<PlanFile>, problems: &mut Vec<Problem>) {
+fn walk(folder: &Path, found: &mut BTreeSet<PlanFile>, problems: &mut Vec<Problem>) {
     for entry in WalkBuilder::new(folder).require_git(false).build() {
         match entry {
             Ok(entry) => {
                 // A link is followed when it is read; pipes and devices are no plans, whatever they are called.
                 let is_file = entry.file_type().is_some_and(|kind| kind.is_file() || kind.is_symlink());
-                if is_file && is_plan(entry.path(), endings) {
+                if is_file && is_plan(entry.path()) {
                     found.insert(PlanFile::Path(tidy(entry.path())));
                 }
             }
@@ -175,10 +158,10 @@ fn walk(folder: &Path, endings: Endings, found: &mut BTreeSet<PlanFile>, problem
 }
 
 /// Whether the name is one of a plan file, in either form.
-fn is_plan(path: &Path, endings: Endings) -> bool {
+fn is_plan(path: &Path) -> bool {
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-    let tests = endings == Endings::Tests && name.len() > TESTS.len() && name.ends_with(TESTS);
-    tests || name.len() > ENDING.len() && name.ends_with(ENDING) || name.ends_with(json::ENDING)
+    let ends = |ending: &str| name.len() > ending.len() && name.ends_with(ending);
+    ends(ENDING) || ends(TESTS) || name.ends_with(json::ENDING)
 }
 
 /// The path without `./` at its front, so that one file has one name.

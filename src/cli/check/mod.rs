@@ -37,7 +37,7 @@ Examples:
 #[command(after_help = EXAMPLES)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own on the command line")]
 pub struct Arguments {
-    /// Files and folders; `-` is standard input. Folders are searched for *.plan and *.plan.json, except what git ignores.
+    /// Files and folders; `-` is standard input. Folders are searched for *.plan, *.plan.json and *.plantest, except what git ignores.
     #[arg(value_name = "PATH", default_value = ".")]
     pub paths: Vec<PathBuf>,
     /// How findings are printed.
@@ -177,7 +177,7 @@ fn print(report: &Report, format: Format, beside: bool, terminal: Terminal) -> R
 pub(super) fn nothing_found(paths: &[PathBuf]) -> String {
     let shown = paths.iter().map(|path| format!("`{}`", path.display())).collect::<Vec<_>>().join(", ");
     format!(
-        "there is no plan below {shown}: plan files end in .plan or .plan.json, and what git ignores is not searched"
+        "there is no plan below {shown}: plan files end in .plan, .plan.json or .plantest, and what git ignores is not searched"
     )
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use crate::cli::Failure;
-use crate::cli::plan_files::{self, Endings, Loaded, PlanFile};
+use crate::cli::plan_files::{self, Loaded, PlanFile};
 use crate::cli::workspace::Workspace;
 use crate::diag::render::{FileReport, Problem};
 use crate::engine::Defaults;
@@ -40,7 +40,7 @@ pub(in crate::cli) struct TestedFile {
 /// When a path does not exist, or a project cannot be used.
 pub(in crate::cli) fn open(paths: &[PathBuf], folder: Option<&Path>) -> Result<Tested, Failure> {
     let host: Arc<dyn Host> = Arc::new(RealHost);
-    let found = plan_files::find_with(paths, Endings::Tests)?;
+    let found = plan_files::find(paths)?;
     let mut places: BTreeMap<Location, usize> = BTreeMap::new();
     let mut workspaces: Vec<Workspace> = Vec::new();
     let mut of_file = Vec::new();
