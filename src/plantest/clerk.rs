@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 
 use super::slots::Slots;
 use crate::engine::{Asker, Asking};
-use crate::journal::Given;
+use crate::journal::{Given, Waiting};
 use crate::sema::test::{Reaction, Test, TestAnswer};
 use crate::types::{Denied, ErrorClass};
 
@@ -16,6 +16,19 @@ use crate::types::{Denied, ErrorClass};
 pub struct Clerk {
     test: Arc<Test>,
     said: Arc<Mutex<Said>>,
+    /// What is said instead, by the path of the question.
+    instead: Option<(Arc<str>, Instead)>,
+    /// Whether calls of which nobody knows happened, where the test does not say.
+    doubts: Option<bool>,
+}
+
+/// What people say instead of what the test has them say.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Instead {
+    /// No.
+    Refuse,
+    /// Nothing, until it is too late.
+    Expire,
 }
 
 #[derive(Default)]
@@ -30,7 +43,22 @@ impl Clerk {
     #[must_use]
     pub fn new(test: &Arc<Test>) -> Self {
         let used = vec![0; test.answers.len()];
-        Self { test: test.clone(), said: Arc::new(Mutex::new(Said { used, refused: Vec::new() })) }
+        let said = Arc::new(Mutex::new(Said { used, refused: Vec::new() }));
+        Self { test: test.clone(), said, instead: None, doubts: None }
+    }
+
+    /// The same, but for one question.
+    #[must_use]
+    pub fn saying(mut self, path: &Arc<str>, instead: Instead) -> Self {
+        self.instead = Some((path.clone(), instead));
+        self
+    }
+
+    /// The same, with this answer to whether calls happened of which nobody knows.
+    #[must_use]
+    pub fn in_doubt(mut self, happened: Option<bool>) -> Self {
+        self.doubts = happened;
+        self
     }
 
     /// The numbers of answers that were not taken, with the reason.
@@ -59,6 +87,17 @@ impl Clerk {
         next
     }
 
+    /// The answer to whether a call happened, where the test does not say.
+    fn doubted(&self, asking: &Asking) -> Option<Given> {
+        let happened = self.doubts.filter(|_| asking.question.kind == Waiting::Answer)?;
+        let mut value = json!({ "happened": happened });
+        if happened {
+            // What it gave is made up by its type.
+            value["value"] = super::generated::of_schema(&asking.question.form.first()?.schema)?;
+        }
+        Some(Given { path: asking.path.clone(), value, by: asking.question.by.clone(), note: None })
+    }
+
     fn note_refusal(&self, asking: &Asking, reason: &str) {
         let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         let last = self
@@ -80,7 +119,17 @@ impl Asker for Clerk {
             self.note_refusal(&asking, reason);
             return Box::pin(async { None });
         }
-        let Some((_, answer)) = self.next(&asking.path) else { return Box::pin(async { None }) };
+        if let Some((_, instead)) = self.instead.as_ref().filter(|(path, _)| *path == asking.path) {
+            let given =
+                Given { path: asking.path.clone(), value: json!(false), by: asking.question.by.clone(), note: None };
+            return match instead {
+                Instead::Refuse => Box::pin(async { Some(given) }),
+                Instead::Expire => Box::pin(std::future::pending()),
+            };
+        }
+        let Some((_, answer)) = self.next(&asking.path) else {
+            return Box::pin(std::future::ready(self.doubted(&asking)));
+        };
         let (value, note) = match &answer.reaction {
             Reaction::Fail { class: ErrorClass::Denied(Denied::Expired), .. } => {
                 return Box::pin(std::future::pending());

@@ -2,6 +2,7 @@
 
 pub mod case;
 mod clerk;
+pub mod explore;
 mod generated;
 mod mocks;
 mod outcome;

@@ -46,6 +46,14 @@ pub struct Manner {
     pub dies_after: Option<usize>,
 }
 
+/// Who plays the world.
+pub struct Cast {
+    /// They answer calls, the first of them first.
+    pub sources: Vec<Box<dyn Source>>,
+    /// Answers what people are asked.
+    pub clerk: Clerk,
+}
+
 /// What came of a case.
 pub struct Played {
     /// The end, or where it waits for somebody who never comes; nothing where it stood still.
@@ -71,14 +79,14 @@ pub fn play(
     stage: &Stage,
     program: &Arc<Program>,
     case: &Case,
-    sources: Vec<Box<dyn Source>>,
+    cast: Cast,
     manner: Manner,
     observer: &mut dyn Observer,
 ) -> Played {
+    let Cast { sources, clerk } = cast;
     let log = MemoryLog::default();
     let world = Arc::new(World::new(sources, log.clone()));
-    let performance =
-        Performance { stage, program, case, world: world.clone(), clerk: Clerk::new(&case.test), manner, log };
+    let performance = Performance { stage, program, case, world: world.clone(), clerk, manner, log };
     match tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build() {
         Ok(runtime) => runtime.block_on(performance.live(observer)),
         Err(_) => performance.played(None, 0, Duration::ZERO),

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::case::{Case, cases};
+use super::clerk::Clerk;
 use super::mocks::Mocks;
-use super::play::{Manner, Played, Stage, play};
+use super::play::{Cast, Manner, Played, Stage, play};
 use super::trace::trace;
 use super::verdict::{fault, faults};
-use super::world::Source;
 use crate::diag::render::{FileReport, Look, human};
 use crate::diag::{Diagnostic, codes};
 use crate::engine::{Observer, Order, Program, Silence};
@@ -135,7 +135,7 @@ impl Suite {
             return;
         }
         let perform = |manner: Manner, observer: &mut dyn Observer| {
-            play(stage, program, case, sources(&case.test, manner), manner, observer)
+            play(stage, program, case, cast(&case.test, manner.seed), manner, observer)
         };
         let played = perform(wish.manner, observer);
         ran.faults.extend(faults(&self.source, case, &played));
@@ -195,9 +195,10 @@ impl Suite {
     }
 }
 
-/// Who answers the calls of a test.
-fn sources(test: &Arc<Test>, manner: Manner) -> Vec<Box<dyn Source>> {
-    vec![Box::new(Mocks::new(test, manner.seed))]
+/// Who plays the world of a test.
+#[must_use]
+pub fn cast(test: &Arc<Test>, seed: u64) -> Cast {
+    Cast { sources: vec![Box::new(Mocks::new(test, seed))], clerk: Clerk::new(test) }
 }
 
 fn reply(played: &Played) -> String {

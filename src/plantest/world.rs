@@ -52,6 +52,7 @@ pub enum Reaction {
 pub struct Called {
     pub path: Arc<str>,
     pub tool: Arc<str>,
+    pub signature: Arc<Signature>,
     pub arguments: Value,
     pub key: Arc<str>,
     pub effect: Effect,
@@ -136,6 +137,7 @@ impl World {
         self.state().calls.push(Called {
             path: request.path.clone(),
             tool: request.signature.path().into(),
+            signature: request.signature.clone(),
             arguments: request.arguments.clone(),
             key: request.idempotency_key.clone(),
             effect: request.signature.effect,

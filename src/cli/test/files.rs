@@ -22,6 +22,7 @@ pub(in crate::cli) struct Tested {
     pub files: Vec<TestedFile>,
     /// By the numbers of projects.
     pub stages: Vec<Stage>,
+    pub workspaces: Vec<Workspace>,
     /// What is wrong with the projects' own files, and with files that are no text.
     pub reports: Vec<FileReport>,
     pub problems: Vec<Problem>,
@@ -58,7 +59,7 @@ pub(in crate::cli) fn open(paths: &[PathBuf], folder: Option<&Path>) -> Result<T
     let stages = workspaces.iter().map(stage).collect();
     let mut reports: Vec<FileReport> = workspaces.iter().flat_map(Workspace::findings).collect();
     reports.retain(|report| report.diagnostics.iter().any(crate::diag::Diagnostic::is_error));
-    let mut tested = Tested { files: Vec::new(), stages, reports, problems: found.problems };
+    let mut tested = Tested { files: Vec::new(), stages, workspaces, reports, problems: found.problems };
     for read in read {
         match read {
             Read::File(file) if !file.suite.checked.tests.is_empty() || has_tests(&file.suite) => {

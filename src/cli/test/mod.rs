@@ -1,5 +1,6 @@
 //! `planrun test`: plans without their systems, in no time, with what happened held against what was expected.
 
+mod explore;
 mod files;
 mod human;
 
@@ -19,6 +20,7 @@ Examples:
   planrun test                          every test below this folder
   planrun test plans/refund.plan        those of one file
   planrun test -k \"is down\"             those whose names contain this
+  planrun test --explore                and again with everything that can befall them
   planrun test --seeds 20               in twenty further orders: what fails in one of them is flaky";
 
 /// Test plans without their systems.
@@ -34,6 +36,11 @@ pub struct Arguments {
     /// Play each test in so many further orders of what needs none.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seeds: u64,
+    /// Play each passing test again with everything that can befall it: failures of every class, deaths of the process
+    /// before and after every call, refusals, other orders. What must hold of every run is looked at, and a test is printed
+    /// for each that breaks it.
+    #[arg(long)]
+    pub explore: bool,
     /// How results are printed.
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub format: Format,
@@ -64,12 +71,17 @@ pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) ->
     match arguments.format {
         Format::Human => human::tell(&tested, &runs, took, terminal)?,
     }
+    let explored = if arguments.explore { explore::explore_all(&tested, &runs, arguments.seeds) } else { Vec::new() };
+    if arguments.explore {
+        explore::tell(&explored, terminal)?;
+    }
+    let discovered = explored.iter().any(|file| !file.explored.discoveries.is_empty());
     let failed = runs.iter().flat_map(|run| &run.ran).any(|ran| !ran.faults.is_empty());
     let broken = tested.files.iter().any(|file| !file.suite.broken.is_empty()) || !tested.problems.is_empty();
     if runs.iter().all(|run| run.ran.is_empty()) && !broken {
         return Err(Failure::Environment(nothing_found(arguments)));
     }
-    Ok(if failed || broken { Exit::Findings } else { Exit::Fine })
+    Ok(if failed || broken || discovered { Exit::Findings } else { Exit::Fine })
 }
 
 /// Plays every case that is wanted, as many at a time as there are threads.

@@ -1,0 +1,98 @@
+//! `--explore`: what was found around the tests, with a test that shows each.
+
+use rayon::prelude::*;
+
+use super::FileRun;
+use super::files::{Tested, TestedFile};
+use crate::cli::check::counted;
+use crate::cli::{Failure, Terminal};
+use crate::diag::render::{visible_line, visible_text};
+use crate::engine::Silence;
+use crate::plantest::case::Case;
+use crate::plantest::explore::invariants::breaches;
+use crate::plantest::explore::{Discovery, Explored, Fault, Reach, explore, reproducer};
+use crate::plantest::play::{Manner, play};
+use crate::plantest::suite::{Prepared, Suite, cast};
+use crate::source::SourceFile;
+
+/// In how many orders every case is explored where nobody says.
+const SEEDS: u64 = 8;
+
+/// What was found around the tests of one file.
+pub(super) struct FileExplored<'a> {
+    pub file: &'a TestedFile,
+    pub explored: Explored,
+    /// A test for each discovery.
+    pub tests: Vec<String>,
+}
+
+/// Explores around every case that passes.
+pub(super) fn explore_all<'a>(tested: &'a Tested, runs: &[FileRun<'a>], seeds: u64) -> Vec<FileExplored<'a>> {
+    let reach = Reach { seeds: if seeds == 0 { SEEDS } else { seeds } };
+    let one = |run: &FileRun<'a>| {
+        let file = run.file;
+        let passes = |prepared: &Prepared| {
+            let same = |ran: &&crate::plantest::suite::Ran| {
+                std::sync::Arc::ptr_eq(&ran.test, &prepared.test)
+                    && prepared.case.as_ref().is_ok_and(|case| case.row == ran.row)
+            };
+            run.ran.iter().find(same).is_some_and(|ran| ran.faults.is_empty())
+        };
+        let cases = file.suite.cases().into_iter().filter(passes).filter_map(|prepared| prepared.case.ok());
+        let cases: Vec<Case> = cases.collect();
+        let explored = explore(&file.suite, &tested.stages[file.project], &cases, reach);
+        let tests = explored.discoveries.iter().map(|found| smallest(tested, file, found)).collect();
+        FileExplored { file, explored, tests }
+    };
+    runs.par_iter().map(one).collect()
+}
+
+/// The smallest test that shows a discovery.
+fn smallest(tested: &Tested, file: &TestedFile, discovery: &Discovery) -> String {
+    let stage = &tested.stages[file.project];
+    let manner = Manner {
+        order: match discovery.fault {
+            Fault::Order(seed) => crate::engine::Order::Seeded(seed),
+            Fault::Fails { .. } | Fault::Crashes { .. } | Fault::Gate { .. } => crate::engine::Order::Source,
+        },
+        ..Manner::default()
+    };
+    let shows = |test: &str| {
+        let source = &file.suite.source;
+        let start = source.text().len();
+        let source = SourceFile::new(source.name(), format!("{}\n{test}", source.text()));
+        let checked = tested.workspaces[file.project].check(&source);
+        let suite = Suite::new(source, checked);
+        let Some(prepared) = suite.cases().into_iter().find(|case| case.test.item.start as usize >= start) else {
+            return false;
+        };
+        let (Ok(case), Some(program)) = (&prepared.case, suite.program(&prepared.test)) else { return false };
+        let played = play(stage, program, case, cast(&case.test, manner.seed), manner, &mut Silence);
+        breaches(&program.plan, &played).iter().any(|breach| breach.name() == discovery.breach.name())
+    };
+    reproducer(&file.suite, discovery, &shows)
+}
+
+/// Prints what was found.
+///
+/// # Errors
+/// When the output cannot be written.
+pub(super) fn tell(explored: &[FileExplored<'_>], terminal: Terminal) -> Result<(), Failure> {
+    let mut found = 0;
+    for file in explored {
+        for (discovery, test) in file.explored.discoveries.iter().zip(&file.tests) {
+            found += 1;
+            let name = visible_line(file.file.suite.source.name());
+            let what = format!("{}: when {}", discovery.case.test.plan.name, discovery.fault);
+            terminal.print(&format!(
+                "FOUND [{}] {name}: {}\n      {}\n\n{}\n",
+                discovery.breach.name(),
+                visible_line(&what),
+                visible_line(&discovery.breach.to_string()),
+                visible_text(test)
+            ))?;
+        }
+    }
+    let runs: usize = explored.iter().map(|file| file.explored.runs).sum();
+    terminal.print(&format!("explored {}: {found} found\n", counted(runs, "run")))
+}

@@ -1,0 +1,193 @@
+//! `--explore`: the failures that nobody thought of. Every run of a test is played again with one thing that can befall it,
+//! and what must hold of every run is looked at.
+
+mod fault;
+pub mod invariants;
+mod reproduce;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use super::case::Case;
+use super::clerk::{Instead, without_indices};
+use super::play::{Manner, Played, Stage, play};
+use super::suite::{Suite, cast};
+use crate::engine::{Order, Program, Silence};
+use crate::journal::Waiting;
+use crate::sema::test::raisable;
+use crate::types::{ErrorClass, Signature};
+pub use fault::Fault;
+use fault::Trouble;
+use invariants::{Breach, breaches};
+pub use reproduce::reproducer;
+
+/// How far is explored.
+#[derive(Clone, Copy, Debug)]
+pub struct Reach {
+    /// In how many orders every case is played.
+    pub seeds: u64,
+}
+
+/// Something that must never be.
+pub struct Discovery {
+    pub case: Case,
+    pub fault: Fault,
+    pub breach: Breach,
+    /// The tool that is called where it happens, and with what.
+    pub called: Option<(Arc<Signature>, crate::value::Value)>,
+}
+
+/// What an exploration came to.
+#[derive(Default)]
+pub struct Explored {
+    /// How many runs were played.
+    pub runs: usize,
+    /// The first of each kind at each place.
+    pub discoveries: Vec<Discovery>,
+}
+
+/// One run that is to be played.
+struct Trip {
+    case: usize,
+    fault: Fault,
+    /// What is said of a call of which nobody knows.
+    happened: Option<bool>,
+    called: Option<(Arc<Signature>, crate::value::Value)>,
+}
+
+/// Explores around the cases of a file, all of which pass.
+#[must_use]
+pub fn explore(suite: &Suite, stage: &Stage, cases: &[Case], reach: Reach) -> Explored {
+    let cases: Vec<&Case> = cases.iter().filter(|case| case.test.runs()).collect();
+    let based: Vec<Option<(&Arc<Program>, Played)>> = cases
+        .par_iter()
+        .map(|case| {
+            let program = suite.program(&case.test)?;
+            let manner = Manner::default();
+            Some((program, play(stage, program, case, cast(&case.test, manner.seed), manner, &mut Silence)))
+        })
+        .collect();
+    let trips = trips(&cases, &based, reach);
+    let found: Vec<Vec<(usize, Breach)>> = trips
+        .par_iter()
+        .enumerate()
+        .map(|(index, trip)| {
+            let Some((program, base)) = &based[trip.case] else { return Vec::new() };
+            let found = travel(stage, program, cases[trip.case], trip, base);
+            found.into_iter().map(|breach| (index, breach)).collect()
+        })
+        .collect();
+    let mut explored = Explored { runs: based.len() + trips.len(), discoveries: Vec::new() };
+    let mut told: BTreeSet<(String, &'static str, String)> = BTreeSet::new();
+    for (index, breach) in found.into_iter().flatten() {
+        let trip = &trips[index];
+        let case = cases[trip.case];
+        let place = without_indices(trip.fault.path());
+        if told.insert((case.test.plan.name.to_string(), breach.name(), place)) {
+            let (fault, called) = (trip.fault.clone(), trip.called.clone());
+            explored.discoveries.push(Discovery { case: case.clone(), fault, breach, called });
+        }
+    }
+    explored
+}
+
+/// Everything that can befall these runs, each at each place of a plan once.
+fn trips(cases: &[&Case], based: &[Option<(&Arc<Program>, Played)>], reach: Reach) -> Vec<Trip> {
+    let mut trips = Vec::new();
+    let mut seen: BTreeSet<(usize, String, String)> = BTreeSet::new();
+    for (case, base) in based.iter().enumerate() {
+        let Some((program, played)) = base else { continue };
+        let plan = Arc::as_ptr(&program.plan).addr();
+        let mut new = |fault: &Fault| {
+            let place = without_indices(fault.path());
+            let what = fault.to_string().replace(fault.path(), "");
+            seen.insert((plan, place, what))
+        };
+        for call in &played.calls {
+            let called = Some((call.signature.clone(), call.arguments.clone()));
+            for (fault, happened) in befalls(&call.path, &call.signature) {
+                if new(&fault) || happened == Some(false) {
+                    trips.push(Trip { case, fault, happened, called: called.clone() });
+                }
+            }
+        }
+        for (path, expires) in gates(played) {
+            for instead in [Instead::Refuse, Instead::Expire] {
+                let fault = Fault::Gate { path: path.clone(), instead };
+                if (instead == Instead::Refuse || expires) && new(&fault) {
+                    trips.push(Trip { case, fault, happened: None, called: None });
+                }
+            }
+        }
+        let orders = (0..reach.seeds).map(Fault::Order);
+        trips.extend(orders.map(|fault| Trip { case, fault, happened: None, called: None }));
+        debug_assert!(cases.len() == based.len(), "each case was played");
+    }
+    trips
+}
+
+/// What can befall a call, and what is said afterwards of whether it happened.
+fn befalls(path: &Arc<str>, signature: &Signature) -> Vec<(Fault, Option<bool>)> {
+    let path = || path.clone();
+    let mut faults = Vec::new();
+    for class in raisable(Some(signature)) {
+        let passes = matches!(class, ErrorClass::Transient(_) | ErrorClass::UnknownOutcome);
+        faults.push((Fault::Fails { path: path(), class: class.clone(), always: true }, None));
+        if passes {
+            faults.push((Fault::Fails { path: path(), class, always: false }, Some(true)));
+        }
+    }
+    for after in [false, true] {
+        faults.push((Fault::Crashes { path: path(), after }, Some(after)));
+    }
+    faults
+}
+
+/// The gates at which somebody was asked, and whether they expire.
+fn gates(played: &Played) -> Vec<(Arc<str>, bool)> {
+    let mut gates = Vec::new();
+    for line in played.events.lines() {
+        let Ok(event) = serde_json::from_str::<serde_json::Value>(&line) else { continue };
+        let waits = event["event"] == "step.waiting" && event["for"] == Waiting::Confirm.name();
+        if let Some(path) = event["path"].as_str().filter(|_| waits) {
+            let expires = event["question"]["expires"].is_string() || event["expires"].is_string();
+            gates.push((format!("{path}.confirm").into(), expires));
+        }
+    }
+    gates
+}
+
+fn travel(stage: &Stage, program: &Arc<Program>, case: &Case, trip: &Trip, base: &Played) -> Vec<Breach> {
+    let mut manner = Manner::default();
+    let mut cast = cast(&case.test, manner.seed);
+    cast.clerk = cast.clerk.in_doubt(trip.happened);
+    match &trip.fault {
+        Fault::Fails { .. } | Fault::Crashes { .. } => cast.sources.insert(0, Box::new(Trouble(trip.fault.clone()))),
+        Fault::Gate { path, instead } => cast.clerk = cast.clerk.saying(path, *instead),
+        Fault::Order(seed) => manner.order = Order::Seeded(*seed),
+    }
+    let played = play(stage, program, case, cast, manner, &mut Silence);
+    let mut found = breaches(&program.plan, &played);
+    // What the test itself leads to is what its author wants.
+    let before = breaches(&program.plan, base);
+    found.retain(|breach| !before.iter().any(|other| other.name() == breach.name()));
+    // A call that nobody had thought of has no answer; what follows from that is no discovery.
+    if !played.unanswered.is_empty() {
+        found.retain(|breach| !matches!(breach, Breach::Internal(_)));
+    }
+    if matches!(trip.fault, Fault::Order(_)) {
+        found.extend(differs(base, &played));
+    }
+    found
+}
+
+/// What is another outcome in another order.
+fn differs(base: &Played, other: &Played) -> Option<Breach> {
+    let (one, two) = (base.outcome.as_ref()?, other.outcome.as_ref()?);
+    if base.state != other.state {
+        return Some(Breach::OrderDependent(format!("it is {} and was {}", other.state, base.state)));
+    }
+    (one.reply != two.reply).then(|| Breach::OrderDependent("the reply is another one".to_owned()))
+}

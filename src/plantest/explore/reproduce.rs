@@ -1,0 +1,120 @@
+//! A discovery as a `test` item: what to paste into the file, to see it again and to keep it from coming back.
+
+use std::fmt::Write as _;
+
+use super::super::clerk::Instead;
+use super::super::suite::Suite;
+use super::{Discovery, Fault};
+use crate::sema::test::Test;
+use crate::source::SourceFile;
+use crate::syntax::ast;
+use crate::types::ErrorClass;
+use crate::value::Value;
+
+/// The smallest test that shows a discovery: the lines of the test around which it was found, without those that do not
+/// matter, and the fault. `shows` says whether a text shows it.
+#[must_use]
+pub fn reproducer(suite: &Suite, discovery: &Discovery, shows: &dyn Fn(&str) -> bool) -> String {
+    let mut lines = lines(suite, &discovery.case.test, discovery);
+    let text = |lines: &[String]| written(suite, discovery, lines);
+    if !shows(&text(&lines)) {
+        return text(&lines);
+    }
+    let mut index = lines.len();
+    while index > 0 {
+        index -= 1;
+        let mut fewer = lines.clone();
+        fewer.remove(index);
+        if shows(&text(&fewer)) {
+            lines = fewer;
+        }
+    }
+    text(&lines)
+}
+
+/// The lines of a test that decide what happens, with the fault among them.
+fn lines(suite: &Suite, test: &Test, discovery: &Discovery) -> Vec<String> {
+    let source: &SourceFile = &suite.source;
+    let items = suite.checked.tree.items.iter();
+    let written = items.filter_map(|item| match &item.kind {
+        ast::ItemKind::Test(written) if written.name.span == test.span => Some(written),
+        _ => None,
+    });
+    let mut lines = Vec::new();
+    if !discovery.case.inputs.is_empty() {
+        let inputs = discovery.case.inputs.iter().map(|(name, value)| format!("{name}: {}", literal(value)));
+        lines.push(format!("given {{ {} }}", inputs.collect::<Vec<_>>().join(", ")));
+    }
+    for statement in written.flat_map(|test| &test.body) {
+        let keeps = match &statement.kind {
+            ast::TestStatementKind::Mock { .. } | ast::TestStatementKind::Signal { .. } => true,
+            ast::TestStatementKind::Answer { path, .. } => !source.slice(path.span).eq(discovery.fault.path()),
+            ast::TestStatementKind::Given(_)
+            | ast::TestStatementKind::Expect(_)
+            | ast::TestStatementKind::ExpectDiagnostics(_)
+            | ast::TestStatementKind::Snapshot(_)
+            | ast::TestStatementKind::Error => false,
+        };
+        if keeps {
+            lines.push(source.slice(statement.span).to_owned());
+        }
+    }
+    lines.extend(fault_line(discovery));
+    lines
+}
+
+/// The line that makes the fault happen.
+fn fault_line(discovery: &Discovery) -> Option<String> {
+    let call = || {
+        let (signature, arguments) = discovery.called.as_ref()?;
+        let arguments = arguments.as_map()?.iter();
+        let arguments = arguments.map(|(name, value)| format!("{name}: {}", literal(value))).collect::<Vec<_>>();
+        let arguments = if arguments.is_empty() { String::new() } else { format!("({})", arguments.join(", ")) };
+        Some(format!("mock {}{arguments}", signature.path()))
+    };
+    Some(match &discovery.fault {
+        Fault::Fails { class, always, .. } => {
+            let times = if *always { "" } else { " times 1" };
+            format!("{} => fail {}{times}", call()?, class_name(class))
+        }
+        Fault::Crashes { after, .. } => {
+            format!("{} => crash {} times 1", call()?, if *after { "after" } else { "before" })
+        }
+        Fault::Gate { path, instead } => {
+            let class = if *instead == Instead::Refuse { "denied.human" } else { "denied.expired" };
+            format!("answer {path} => fail {class}")
+        }
+        Fault::Order(seed) => format!("// run it with --seeds {}", seed + 1),
+    })
+}
+
+fn class_name(class: &ErrorClass) -> String {
+    class.to_string()
+}
+
+fn written(suite: &Suite, discovery: &Discovery, lines: &[String]) -> String {
+    let source: &SourceFile = &suite.source;
+    let items = suite.checked.tree.items.iter();
+    let plan = items.filter_map(|item| match &item.kind {
+        ast::ItemKind::Test(written) if written.name.span == discovery.case.test.span => {
+            let namespace = written.namespace.as_ref().map(|name| format!("{}.", source.slice(name.span)));
+            Some(format!("{}{}", namespace.unwrap_or_default(), source.slice(written.plan.span)))
+        }
+        _ => None,
+    });
+    let plan = plan.into_iter().next().unwrap_or_else(|| discovery.case.test.plan.name.to_string());
+    let title = format!("explored: {}", discovery.fault).replace('`', "");
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    let _ = writeln!(text, "test {} for {plan} {{", serde_json::Value::from(title));
+    for line in lines {
+        let _ = writeln!(text, "    {line}");
+    }
+    text.push_str("}\n");
+    text
+}
+
+/// A value as a plan writes it.
+fn literal(value: &Value) -> String {
+    value.to_json_text()
+}
