@@ -1,12 +1,10 @@
 //! The test double of app tools: a real HTTP server that answers as the `mock:` sections of app files say.
 
 mod calls;
-mod generate;
 mod respond;
 mod script;
 mod server;
 mod template;
 
 pub use calls::LoggedCall;
-pub use generate::generate;
 pub use server::{MockOptions, MockServer};

@@ -2,19 +2,18 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Map, Value as Json, json};
 
 use super::calls::{Answer, Calls, Known, LoggedCall};
-use super::generate::generate;
 use super::script::{Case, Reaction, Script};
 use super::template::fill;
 use crate::diag::closest;
 use crate::host::Host;
 use crate::tools::app::App;
-use crate::types::{Contract, Signature, Validator, to_schema};
+use crate::types::{Choice, Contract, Examples, SchemaError, Signature, Validator};
 use crate::value::timestamp_text;
 
 /// Everything that answers need, shared by all connections.
@@ -33,6 +32,8 @@ struct MockTool {
     signature: Arc<Signature>,
     script: Script,
     arguments: Option<Validator>,
+    /// Makes results up, prepared when the first is asked for.
+    results: OnceLock<Result<Examples, SchemaError>>,
 }
 
 /// A call as it came over the wire.
@@ -61,7 +62,7 @@ impl Responder {
             let arguments = signature.input_schema.as_deref().and_then(|schema| Validator::new(schema).ok());
             names.entry(signature.name.to_string()).or_insert(tools.len());
             names.insert(format!("{}/{}", app.name, signature.name), tools.len());
-            tools.push(MockTool { app: app.name.clone(), signature, script, arguments });
+            tools.push(MockTool { app: app.name.clone(), signature, script, arguments, results: OnceLock::new() });
         }
         Ok(Self { tools, names, seed, host, log, calls: Mutex::default() })
     }
@@ -172,9 +173,18 @@ impl Responder {
         let arguments = Json::Object(call.arguments.clone()).to_string();
         let hash = blake3::hash(format!("{} {} {arguments}", self.seed, tool.signature.path()).as_bytes());
         let seed = hash.as_bytes().first_chunk::<8>().map_or(self.seed, |bytes| u64::from_le_bytes(*bytes));
-        let declared = tool.signature.output_schema.as_deref().cloned();
-        let schema = declared.unwrap_or_else(|| to_schema(&tool.signature.returns));
-        success(tool, &generate(&schema, call.arguments, seed), message)
+        let examples = tool.results.get_or_init(|| match tool.signature.output_schema.as_deref() {
+            Some(schema) => Examples::new(schema),
+            None => Examples::of_type(&tool.signature.returns),
+        });
+        let made = match examples {
+            Ok(examples) => examples.make(call.arguments, seed, Choice::Usual).map_err(|problem| problem.to_string()),
+            Err(problem) => Err(problem.to_string()),
+        };
+        match made {
+            Ok(data) => success(tool, &data, message),
+            Err(problem) => refusal("no_mock", &format!("{}: {problem}", tool.signature.path())),
+        }
     }
 
     fn record(&self, call: &Call<'_>, answer: &Answer, attempt: u64) {

@@ -24,7 +24,7 @@ pub use effect::Effect;
 pub use error_class::{Auth, Budget, Denied, ErrorClass, ErrorPattern, Transient, Validation};
 pub use fit::{Fit, fit};
 pub use mismatch::{Misfit, Mismatch, PathPart};
-pub use schema::{Contract, SchemaError, Validator, Violation, from_schema, to_schema};
+pub use schema::{Choice, Contract, Examples, NoExample, SchemaError, Validator, Violation, from_schema, to_schema};
 pub use shape::{FieldLookup, error_object, field, field_names, result_union};
 pub use signature::{Parameter, Signature, UsagePaths};
 

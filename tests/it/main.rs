@@ -11,6 +11,7 @@ mod check;
 mod disturbed;
 mod documents;
 mod durable;
+mod examples;
 mod expr;
 mod fixes;
 mod flow;

@@ -213,6 +213,12 @@ proptest! {
 }
 
 /// The documents that the published cases of one draft refer to, by their addresses.
+pub fn documents(folder: &Path, draft: &str) -> Vec<(String, Json)> {
+    let mut documents = Vec::new();
+    remotes(&folder.join("remotes"), &folder.join("remotes"), draft, &mut documents);
+    documents
+}
+
 fn remotes(folder: &Path, below: &Path, draft: &str, documents: &mut Vec<(String, Json)>) {
     for entry in std::fs::read_dir(below).unwrap().map(Result::unwrap) {
         if entry.path().is_dir() {
@@ -235,8 +241,7 @@ fn published_schema_cases() {
         ("draft2020-12", "https://json-schema.org/draft/2020-12/schema"),
         ("draft7", "http://json-schema.org/draft-07/schema#"),
     ] {
-        let mut documents = Vec::new();
-        remotes(&folder.join("remotes"), &folder.join("remotes"), draft, &mut documents);
+        let documents = documents(&folder, draft);
         let mut failed = BTreeMap::new();
         let (mut passed, mut typed) = (0, 0);
         for entry in std::fs::read_dir(folder.join(draft)).unwrap().map(Result::unwrap) {

@@ -1,12 +1,14 @@
 //! JSON Schema and types, both ways, and the validator for what types cannot carry.
 
 mod contract;
+mod example;
 mod intersect;
 mod read;
 mod validator;
 mod write;
 
 pub use contract::Contract;
+pub use example::{Choice, Examples, NoExample};
 pub use read::from_schema;
 pub use validator::{SchemaError, Validator, Violation};
 pub use write::to_schema;

@@ -49,13 +49,29 @@ impl Validator {
     /// # Errors
     /// As for [`Validator::new`].
     pub fn with_documents(schema: &Json, documents: &[(String, Json)]) -> Result<Self, SchemaError> {
+        Self::build(schema, documents, jsonschema::options())
+    }
+
+    /// The same, and `format` is asked for where the draft takes it for a hint.
+    ///
+    /// # Errors
+    /// As for [`Validator::new`].
+    pub(super) fn with_formats(schema: &Json, documents: &[(String, Json)]) -> Result<Self, SchemaError> {
+        Self::build(schema, documents, jsonschema::options().should_validate_formats(true))
+    }
+
+    fn build(
+        schema: &Json,
+        documents: &[(String, Json)],
+        options: jsonschema::ValidationOptions,
+    ) -> Result<Self, SchemaError> {
         let draft = jsonschema::Draft::default().detect(schema);
         let mut registry = jsonschema::Registry::new().draft(draft);
         for (address, document) in documents {
             registry = registry.add(address.as_str(), document).map_err(|error| SchemaError(error.to_string()))?;
         }
         let registry = registry.prepare().map_err(|error| SchemaError(error.to_string()))?;
-        let options = jsonschema::options().offline().with_registry(&registry);
+        let options = options.offline().with_registry(&registry);
         let linear = PatternOptions::regex().size_limit(PATTERN_BYTES).dfa_size_limit(PATTERN_BYTES);
         let look_around = PatternOptions::fancy_regex()
             .backtrack_limit(BACKTRACK_LIMIT)
@@ -79,6 +95,12 @@ impl Validator {
             return Vec::new();
         }
         self.compiled.iter_errors(instance).take(MOST_VIOLATIONS).map(|error| violation(&error)).collect()
+    }
+}
+
+impl SchemaError {
+    pub(super) fn new(reason: &impl ToString) -> Self {
+        Self(reason.to_string())
     }
 }
 

@@ -1,0 +1,191 @@
+//! Numbers within bounds, exact in decimal.
+
+use serde_json::{Map, Number, Value as Json};
+
+/// More digits behind the point are not told apart.
+const MOST_DECIMALS: u32 = 18;
+/// The usual width of a range that is open.
+const USUAL_WIDTH: i128 = 99;
+
+/// A decimal number: its digits, and how many of them stand behind the point.
+#[derive(Clone, Copy, Debug)]
+struct Decimal {
+    digits: i128,
+    decimals: u32,
+}
+
+/// What is asked of a number.
+#[derive(Debug, Default)]
+pub(super) struct Bounds {
+    least: Vec<(Decimal, bool)>,
+    most: Vec<(Decimal, bool)>,
+    steps: Vec<Decimal>,
+}
+
+/// Which number of a range is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wanted {
+    By(u64),
+    Least,
+    Most,
+    Near(i8),
+}
+
+/// A range in units of a power of ten.
+struct Units {
+    decimals: u32,
+    least: Option<i128>,
+    most: Option<i128>,
+    step: i128,
+}
+
+impl Bounds {
+    pub fn narrow(&mut self, schema: &Map<String, Json>) {
+        let decimal = |keyword: &str| schema.get(keyword).and_then(Json::as_number).and_then(Decimal::read);
+        // In the oldest drafts `exclusiveMinimum` is a truth value beside `minimum`.
+        let strict = |keyword: &str| schema.get(keyword) == Some(&Json::Bool(true));
+        self.least.extend(decimal("minimum").map(|bound| (bound, strict("exclusiveMinimum"))));
+        self.least.extend(decimal("exclusiveMinimum").map(|bound| (bound, true)));
+        self.most.extend(decimal("maximum").map(|bound| (bound, strict("exclusiveMaximum"))));
+        self.most.extend(decimal("exclusiveMaximum").map(|bound| (bound, true)));
+        self.steps.extend(decimal("multipleOf").filter(|step| step.digits > 0));
+    }
+
+    /// A whole number, or one that may have a fraction; none where the bounds leave none.
+    pub fn number(&self, whole: bool, wanted: Wanted) -> Option<Number> {
+        let units = self.units(whole)?;
+        let (low, high) = units.range(whole, wanted);
+        let first = low.checked_add(units.step - 1)?.div_euclid(units.step);
+        let last = high.div_euclid(units.step);
+        let width = last.checked_sub(first).filter(|width| *width >= 0)?;
+        let steps = match wanted {
+            Wanted::By(chance) => first + i128::from(chance) % (width.checked_add(1)?),
+            Wanted::Least => first,
+            Wanted::Most => last,
+            Wanted::Near(number) => {
+                let target = i128::from(number) * 10_i128.checked_pow(units.decimals)?;
+                target.div_euclid(units.step).clamp(first, last)
+            }
+        };
+        written(steps.checked_mul(units.step)?, units.decimals)
+    }
+
+    /// A bound as it stands, where nothing better can be said.
+    pub fn bound(&self) -> Option<Number> {
+        let strict = self.least.iter().chain(&self.most).find(|(_, strict)| !strict);
+        strict.and_then(|(bound, _)| written(bound.digits, bound.decimals))
+    }
+
+    fn units(&self, whole: bool) -> Option<Units> {
+        let all = self.least.iter().chain(&self.most).map(|(bound, _)| bound).chain(&self.steps);
+        let told = all.map(|decimal| decimal.decimals).max().unwrap_or(0);
+        // One or two places more lie between bounds that are near to each other.
+        let decimals = if whole || !self.steps.is_empty() { told } else { (told + 2).min(MOST_DECIMALS) };
+        let mut step = if whole { 10_i128.checked_pow(decimals)? } else { 1 };
+        for other in &self.steps {
+            step = least_common(step, other.at(decimals)?)?;
+        }
+        let bound = |(decimal, strict): &(Decimal, bool), inward: i128| {
+            decimal.at(decimals)?.checked_add(if *strict { inward } else { 0 })
+        };
+        let least = self.least.iter().map(|one| bound(one, 1)).collect::<Option<Vec<_>>>()?.into_iter().max();
+        let most = self.most.iter().map(|one| bound(one, -1)).collect::<Option<Vec<_>>>()?.into_iter().min();
+        Some(Units { decimals, least, most, step })
+    }
+}
+
+impl Units {
+    /// The bounds, and for what is open a usual one or the widest that every reader takes.
+    fn range(&self, whole: bool, wanted: Wanted) -> (i128, i128) {
+        let unit = 10_i128.checked_pow(self.decimals).unwrap_or(1);
+        let width = unit.max(self.step).saturating_mul(USUAL_WIDTH);
+        if matches!(wanted, Wanted::By(_)) {
+            return match (self.least, self.most) {
+                (Some(least), Some(most)) => (least, most),
+                (Some(least), None) => (least, least.saturating_add(width)),
+                (None, Some(most)) => (most.saturating_sub(width).max(most.min(unit)), most),
+                (None, None) => (unit.min(self.step), width.saturating_add(unit)),
+            };
+        }
+        // Whole numbers are read with 64 bits, others are exact up to 2^53.
+        let (lowest, highest) = if whole {
+            (i128::from(i64::MIN).saturating_mul(unit), i128::from(i64::MAX).saturating_mul(unit))
+        } else {
+            (-(1_i128 << 53) * unit, (1_i128 << 53) * unit)
+        };
+        (self.least.unwrap_or(lowest), self.most.unwrap_or(highest))
+    }
+}
+
+impl Decimal {
+    fn read(number: &Number) -> Option<Self> {
+        let text = number.to_string();
+        let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((&text, "0"));
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let fraction = fraction.trim_end_matches('0');
+        let digits: i128 = format!("{whole}{fraction}").parse().ok()?;
+        let decimals = i64::try_from(fraction.len()).ok()?.checked_sub(exponent.parse::<i64>().ok()?)?;
+        if decimals > i64::from(MOST_DECIMALS) {
+            return None;
+        }
+        if let Ok(decimals) = u32::try_from(decimals) {
+            return Some(Self { digits, decimals });
+        }
+        let zeros = 10_i128.checked_pow(u32::try_from(-decimals).ok()?)?;
+        Some(Self { digits: digits.checked_mul(zeros)?, decimals: 0 })
+    }
+
+    fn at(self, decimals: u32) -> Option<i128> {
+        self.digits.checked_mul(10_i128.checked_pow(decimals.checked_sub(self.decimals)?)?)
+    }
+}
+
+fn least_common(left: i128, right: i128) -> Option<i128> {
+    let (mut one, mut other) = (left, right);
+    while other != 0 {
+        (one, other) = (other, one % other);
+    }
+    (left / one).checked_mul(right)
+}
+
+fn written(units: i128, decimals: u32) -> Option<Number> {
+    let unit = 10_i128.checked_pow(decimals)?;
+    let sign = if units < 0 { "-" } else { "" };
+    let (whole, fraction) = (units.unsigned_abs() / unit.unsigned_abs(), units.unsigned_abs() % unit.unsigned_abs());
+    let width = usize::try_from(decimals).ok()?;
+    let fraction = if width == 0 { String::new() } else { format!(".{fraction:0width$}") };
+    let fraction = fraction.trim_end_matches('0').trim_end_matches('.');
+    format!("{sign}{whole}{fraction}").parse().ok()
+}
+
+/// The count that a bound such as `2` or `2.0` names.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the range is looked at before")]
+pub(super) fn count(bound: f64) -> Option<u64> {
+    (0.0..9e15).contains(&bound).then_some(bound as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn bounds(schema: &Json) -> Bounds {
+        let mut bounds = Bounds::default();
+        bounds.narrow(schema.as_object().unwrap());
+        bounds
+    }
+
+    #[test]
+    fn multiples_are_exact_and_bounds_are_kept() {
+        let cents = bounds(&json!({"minimum": 19.98, "exclusiveMaximum": 20.01, "multipleOf": 0.01}));
+        let made = |wanted| cents.number(false, wanted).map(|number| number.to_string());
+        assert_eq!(made(Wanted::Least).as_deref(), Some("19.98"));
+        assert_eq!(made(Wanted::Most).as_deref(), Some("20"));
+        assert_eq!(bounds(&json!({"minimum": 1.1, "maximum": 1.9})).number(true, Wanted::Least), None);
+        let both = bounds(&json!({"multipleOf": 4, "minimum": 1})).number(true, Wanted::Least);
+        assert_eq!(both.map(|number| number.to_string()).as_deref(), Some("4"));
+        let open = Bounds::default();
+        assert_eq!(open.number(true, Wanted::Most).and_then(|number| number.as_i64()), Some(i64::MAX));
+        assert_eq!(open.number(true, Wanted::Near(-1)).and_then(|number| number.as_i64()), Some(-1));
+    }
+}
