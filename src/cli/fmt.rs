@@ -3,13 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use owo_colors::OwoColorize as _;
 use rayon::prelude::*;
 
-use super::check::{counted, diff, nothing_found, write};
+use super::check::{counted, nothing_found, write};
 use super::plan_files::{self, Loaded, PlanFile};
 use super::{Exit, Failure, Terminal};
-use crate::diag::render::{FileReport, Look, human, visible_text};
+use crate::diag::render::{FileReport, Look, coloured_diff, human, unified_diff, visible_text};
 use crate::format::format;
 use crate::host::RealHost;
 use crate::source::SourceFile;
@@ -96,7 +95,7 @@ pub fn run(arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
             Done::Problem(problem) => problems.push(problem),
         }
     }
-    if writes {
+    if writes || !terminal.look.color {
         terminal.print_exactly(&out)?;
     } else {
         terminal.print(&out)?;
@@ -145,25 +144,10 @@ fn form(file: PlanFile, writes: bool) -> Done {
     Done::Changed { source, file, text }
 }
 
-/// What changes in a file, as a unified diff.
+/// What changes in a file.
 fn difference(source: &SourceFile, text: &str, look: Look) -> String {
-    let diff = diff(source.name(), source.text(), text);
-    if !look.color {
-        return diff;
-    }
-    let mut coloured = String::with_capacity(diff.len());
-    for line in diff.split_inclusive('\n') {
-        let (line, end) = line.strip_suffix('\n').map_or((line, ""), |line| (line, "\n"));
-        let drawn = match line.as_bytes().first() {
-            Some(b'+') => line.green().to_string(),
-            Some(b'-') => line.red().to_string(),
-            Some(b'@') => line.cyan().to_string(),
-            Some(_) | None => line.to_owned(),
-        };
-        coloured.push_str(&drawn);
-        coloured.push_str(end);
-    }
-    coloured
+    let diff = unified_diff(source.name(), source.text(), text);
+    if look.color { coloured_diff(&diff) } else { diff }
 }
 
 /// The last line: what became of how many files.

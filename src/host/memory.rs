@@ -140,6 +140,16 @@ impl Host for MemoryHost {
         Ok(())
     }
 
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        if self.kind(path)? == FileKind::Folder {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
+        let mut state = self.state();
+        state.written.remove(&plain(path));
+        state.files.remove(&plain(path));
+        Ok(())
+    }
+
     fn stamp(&self, path: &Path) -> io::Result<Stamp> {
         let state = self.state();
         let content = state.files.get(&plain(path)).ok_or(io::ErrorKind::NotFound)?;
@@ -197,6 +207,9 @@ mod tests {
         assert_eq!(host.read_file(Path::new("a")).unwrap_err().kind(), io::ErrorKind::IsADirectory);
         host.write_file(Path::new("/a/b.txt"), b"new").unwrap();
         assert_eq!(host.read_file(Path::new("a/b.txt")).unwrap(), "new");
+        host.remove_file(Path::new("a/b.txt")).unwrap();
+        assert_eq!(host.remove_file(Path::new("a/b.txt")).unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(host.remove_file(Path::new("a")).unwrap_err().kind(), io::ErrorKind::IsADirectory);
     }
 
     #[test]

@@ -75,6 +75,11 @@ pub trait Host: Send + Sync {
     /// # Errors
     /// Whatever the file system says.
     fn append_file(&self, path: &Path, content: &[u8]) -> io::Result<()>;
+    /// Removes a file; of a link, the link.
+    ///
+    /// # Errors
+    /// Of kind `NotFound` where nothing stands there.
+    fn remove_file(&self, path: &Path) -> io::Result<()>;
     /// What tells whether a file is as it was, links followed.
     ///
     /// # Errors

@@ -102,6 +102,10 @@ impl Host for PinnedHost {
         self.inner.append_file(path, content)
     }
 
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        self.inner.remove_file(path)
+    }
+
     fn stamp(&self, path: &Path) -> io::Result<Stamp> {
         self.inner.stamp(path)
     }

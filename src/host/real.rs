@@ -75,6 +75,10 @@ impl Host for RealHost {
         OpenOptions::new().append(true).create(true).open(path)?.write_all(content)
     }
 
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
+    }
+
     fn stamp(&self, path: &Path) -> io::Result<Stamp> {
         Ok(stamp_of(&fs::metadata(path)?))
     }
@@ -141,6 +145,8 @@ mod tests {
         fs::write(&path, [0xff]).unwrap();
         assert_eq!(RealHost.read_bounded(&path, 9).unwrap_err().kind(), io::ErrorKind::InvalidData);
         assert!(RealHost.write_file(&folder.path().join("absent/file"), b"").is_err());
+        RealHost.remove_file(&path).unwrap();
+        assert_eq!(RealHost.remove_file(&path).unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 
     #[test]

@@ -74,6 +74,10 @@ impl Host for VirtualHost {
         self.memory.stamp(path)
     }
 
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        self.memory.remove_file(path)
+    }
+
     fn make_folder(&self, path: &Path) -> io::Result<()> {
         self.memory.make_folder(path)
     }

@@ -8,6 +8,7 @@ mod mocks;
 mod outcome;
 pub mod play;
 mod slots;
+pub mod snapshot;
 pub mod suite;
 pub mod trace;
 pub mod verdict;

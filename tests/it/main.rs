@@ -22,6 +22,7 @@ mod generated;
 mod graph;
 mod hiring;
 mod init;
+mod insta_files;
 mod journal;
 mod json_form;
 mod killed;

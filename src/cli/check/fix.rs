@@ -4,19 +4,15 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use similar::TextDiff;
-
 use super::files::{self, Checked, Task};
 use crate::cli::plan_files::{PlanFile, PlanFiles};
 use crate::cli::{Failure, Terminal};
 use crate::diag::Diagnostic;
 use crate::diag::fix::{self, Caution, Mended};
-use crate::diag::render::{Problem, visible_line};
+use crate::diag::render::{Problem, unified_diff};
 use crate::host::Host;
 use crate::source::SourceFile;
 
-/// Lines of context around a change.
-const CONTEXT_LINES: usize = 3;
 /// How often all files are checked at most.
 const MOST_PASSES: usize = 4;
 
@@ -98,7 +94,7 @@ pub(super) fn one(
     let mut fixed = Fixed { applied, refused: refused.collect(), ..Fixed::default() };
     if wish.show {
         if *text != *source.text() {
-            fixed.diff = diff(source.name(), source.text(), &text);
+            fixed.diff = unified_diff(source.name(), source.text(), &text);
         }
         return Ok((source, found, fixed));
     }
@@ -125,11 +121,4 @@ pub(in crate::cli) fn write(host: &dyn Host, path: &Path, old: &str, new: &str) 
         return Err("somebody changed it in the meantime".to_owned());
     }
     host.write_file(&place, new.as_bytes()).map_err(|error| error.to_string())
-}
-
-/// The change in the form that `git apply` reads.
-pub(in crate::cli) fn diff(name: &str, old: &str, new: &str) -> String {
-    let name = visible_line(name);
-    let changes = TextDiff::from_lines(old, new);
-    changes.unified_diff().context_radius(CONTEXT_LINES).header(&format!("a/{name}"), &format!("b/{name}")).to_string()
 }

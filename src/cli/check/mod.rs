@@ -13,7 +13,7 @@ use clap::{Args, ValueEnum};
 
 use self::files::{Checked, Task};
 use self::fix::Wish;
-pub(super) use fix::{diff, write};
+pub(super) use fix::write;
 
 use super::plan_files;
 use super::{Exit, Failure, Terminal};

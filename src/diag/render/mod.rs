@@ -1,5 +1,6 @@
 //! Diagnostics as text: for people, one a line, and in the formats of other programs.
 
+mod diff;
 mod escape;
 mod excerpt;
 mod github;
@@ -16,6 +17,7 @@ use std::sync::Arc;
 use super::{Diagnostic, Severity};
 use crate::source::SourceFile;
 
+pub use diff::{coloured_diff, numbered_diff, unified_diff};
 pub use escape::{escape_json, visible_line, visible_text};
 pub use github::github;
 pub use human::human;

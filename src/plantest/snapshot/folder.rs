@@ -1,0 +1,111 @@
+//! The folder of snapshots beside a plan, and nothing outside of it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::SnapshotError;
+use crate::host::{FileKind, Host};
+
+/// As insta calls it.
+const NAME: &str = "snapshots";
+/// The ending of a snapshot.
+pub(super) const ENDING: &str = ".snap";
+/// What stands behind it until somebody has looked.
+pub(super) const PENDING: &str = ".new";
+/// Bytes of a snapshot that is read at most.
+const MOST_BYTES: u64 = 64 * 1024 * 1024;
+
+/// The folder of snapshots beside a plan file.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Folder {
+    /// The folder of the plan.
+    around: PathBuf,
+    path: PathBuf,
+}
+
+impl Folder {
+    pub fn beside(plan_file: &Path) -> Self {
+        let around = plan_file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let path = plan_file.parent().unwrap_or(Path::new("")).join(NAME);
+        Self { around: around.to_owned(), path }
+    }
+
+    /// The snapshot of this name.
+    pub fn snapshot(&self, name: &str) -> PathBuf {
+        self.path.join(format!("{name}{ENDING}"))
+    }
+
+    /// Where the snapshot of this name waits for somebody to look at it.
+    pub fn pending(&self, name: &str) -> PathBuf {
+        self.path.join(format!("{name}{ENDING}{PENDING}"))
+    }
+
+    /// What is in it, in order; nothing where there is no folder.
+    pub fn list(&self, host: &dyn Host) -> Result<Vec<PathBuf>, SnapshotError> {
+        if self.real(host)?.is_none() {
+            return Ok(Vec::new());
+        }
+        host.list_folder(&self.path).map_err(SnapshotError::files("read", &self.path))
+    }
+
+    /// The text of a file in it; `None` where there is none.
+    pub fn read(&self, host: &dyn Host, path: &Path) -> Result<Option<String>, SnapshotError> {
+        let Some(real) = self.real(host)? else { return Ok(None) };
+        match host.canonical(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(SnapshotError::files("read", path)(error)),
+            Ok(file) if file.parent() != Some(&real) => return Err(SnapshotError::Outside { path: path.to_owned() }),
+            Ok(_) => {}
+        }
+        let unreadable = |why| SnapshotError::Unreadable { path: path.to_owned(), why };
+        match host.read_bounded(path, MOST_BYTES) {
+            Ok(text) => Ok(Some(text)),
+            Err(error) => Err(match error.kind() {
+                io::ErrorKind::InvalidData => unreadable("is not UTF-8"),
+                io::ErrorKind::FileTooLarge => unreadable("has more than 64 MiB"),
+                _ => SnapshotError::files("read", path)(error),
+            }),
+        }
+    }
+
+    /// Writes a file in it, unless it has this text already: who watches the folder is not told of what did not change.
+    pub fn write(&self, host: &dyn Host, path: &Path, text: &str) -> Result<(), SnapshotError> {
+        let there = self.read(host, path);
+        if matches!(&there, Ok(Some(old)) if old == text) {
+            return Ok(());
+        }
+        if let Err(outside @ SnapshotError::Outside { .. }) = there {
+            return Err(outside);
+        }
+        host.make_folder(&self.path).map_err(SnapshotError::files("make", &self.path))?;
+        self.real(host)?;
+        host.write_file(path, text.as_bytes()).map_err(SnapshotError::files("write", path))
+    }
+
+    /// Removes a file in it, if it is there.
+    pub fn remove(&self, host: &dyn Host, path: &Path) -> Result<(), SnapshotError> {
+        if self.real(host)?.is_none() {
+            return Ok(());
+        }
+        match host.remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(SnapshotError::files("remove", path)(error)),
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+
+    /// Where the folder really is; `None` where there is none. It must lie beside the plan: through a link, a repository
+    /// could have files of other places read and written.
+    pub fn real(&self, host: &dyn Host) -> Result<Option<PathBuf>, SnapshotError> {
+        let real = match host.canonical(&self.path) {
+            Ok(real) => real,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(SnapshotError::files("read", &self.path)(error)),
+        };
+        let around = host.canonical(&self.around).map_err(SnapshotError::files("read", &self.around))?;
+        let folder = host.kind(&real).map_err(SnapshotError::files("read", &real))? == FileKind::Folder;
+        if real.parent() != Some(&around) || !folder {
+            return Err(SnapshotError::Outside { path: self.path.clone() });
+        }
+        Ok(Some(real))
+    }
+}

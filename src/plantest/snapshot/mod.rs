@@ -1,0 +1,35 @@
+//! Snapshots of tests: texts that are stored beside the plan and compared, in the format and the folders of `insta`.
+//!
+//! A snapshot is `snapshots/<plan>__<test>[__<row>]__<kind>.snap` beside its plan file; one that somebody still has to
+//! look at has `.snap.new` behind its name. `cargo insta review` and `insta::assert_snapshot!` read and write the same.
+//!
+//! ```
+//! use planrun::host::MemoryHost;
+//! use planrun::plantest::snapshot::{Kind, Mode, Place, Store};
+//!
+//! let host = MemoryHost::new(0).with_file("plans/hire.plan", "");
+//! let store = Store::new(&host, ".".as_ref(), Mode::Accept);
+//! // Every test of the file, those that do not run this time too: file names come from all of them.
+//! let shelf = store.open("plans/hire.plan".as_ref(), ["hires three", "拒绝申请"])?;
+//! let place = Place { test: "拒绝申请", row: None, kind: Kind::Reply, line: 12 };
+//! assert!(shelf.settle(&place, "{\"hired\": false}")?.passes());
+//! shelf.finished("拒绝申请");
+//! assert!(store.unreferenced()?.is_empty());
+//! # Ok::<(), planrun::plantest::snapshot::SnapshotError>(())
+//! ```
+
+mod error;
+mod file;
+mod folder;
+mod metadata;
+mod mode;
+mod name;
+mod pending;
+mod store;
+
+pub use error::SnapshotError;
+pub use metadata::Metadata;
+pub use mode::Mode;
+pub use name::Kind;
+pub use pending::{Pending, pending};
+pub use store::{Kept, Place, Settled, Shelf, Store, Verdict};

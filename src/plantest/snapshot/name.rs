@@ -1,0 +1,186 @@
+//! File names of snapshots: readable, valid everywhere, one for each.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use unicode_ident::is_xid_continue;
+
+/// What a snapshot is of.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Kind {
+    Trace,
+    Reply,
+    Graph,
+    Diagnostics,
+}
+
+/// The ending of plan files, which the names of their snapshots leave out.
+const PLAN_ENDING: &str = ".plan";
+/// Between the parts of a name; no part but the plan's has it.
+const BETWEEN: &str = "__";
+/// Bytes of the plan's part. Together with the others, the endings, and what an atomic write adds, it stays below the 255
+/// that file systems allow.
+const MOST_OF_PLAN: usize = 80;
+/// Bytes of the test's part: 33 Chinese characters.
+const MOST_OF_TEST: usize = 100;
+
+impl Kind {
+    pub const ALL: [Self; 4] = [Self::Trace, Self::Reply, Self::Graph, Self::Diagnostics];
+
+    /// The word behind `snapshot`.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Trace => "trace",
+            Self::Reply => "reply",
+            Self::Graph => "graph",
+            Self::Diagnostics => "diagnostics",
+        }
+    }
+
+    /// The kind of this word.
+    #[must_use]
+    pub fn of(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.word() == word)
+    }
+}
+
+/// What a file name says behind the plan's part.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Named<'a> {
+    pub test: &'a str,
+    pub row: Option<usize>,
+    pub kind: Kind,
+}
+
+/// The name of a snapshot, without its ending.
+pub(super) fn join(plan: &str, named: Named<'_>) -> String {
+    let row = named.row.map(|row| format!("{BETWEEN}{row}")).unwrap_or_default();
+    format!("{plan}{BETWEEN}{}{row}{BETWEEN}{}", named.test, named.kind.word())
+}
+
+/// Takes a name apart, if it is one of this plan. Snapshots of others in the same folder are not.
+pub(super) fn split<'a>(name: &'a str, plan: &str) -> Option<Named<'a>> {
+    let rest = name.strip_prefix(plan)?.strip_prefix(BETWEEN)?;
+    let parts: Vec<&str> = rest.split(BETWEEN).collect();
+    let (test, row, kind) = match parts.as_slice() {
+        [test, kind] => (*test, None, *kind),
+        [test, row, kind] => (*test, Some(row.parse().ok()?), *kind),
+        _ => return None,
+    };
+    Some(Named { test, row, kind: Kind::of(kind)? })
+}
+
+/// The part that says which plan: its file's name without `.plan`; of others, such as `hire.plantest`, all of it, so that
+/// files beside each other have parts of their own.
+pub(super) fn plan_part(file: &Path) -> String {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let stem = name.strip_suffix(PLAN_ENDING).filter(|stem| !stem.is_empty()).unwrap_or(&name);
+    let keeps = |character: char| is_xid_continue(character) || matches!(character, '-' | '.');
+    let part: String = stem.chars().map(|character| if keeps(character) { character } else { '_' }).collect();
+    if part == stem && part.len() <= MOST_OF_PLAN { part } else { hashed(&part, stem, MOST_OF_PLAN) }
+}
+
+/// The part of each test of a file. Letters and digits of every script stay, small; anything else becomes `_`. Tests that
+/// would get the same part all get a mark made from their names, so that no part depends on the order of tests, and so
+/// does what is too long or has neither letter nor digit.
+pub(super) fn test_parts<'a>(tests: impl IntoIterator<Item = &'a str>) -> BTreeMap<String, String> {
+    let tests: BTreeSet<&str> = tests.into_iter().collect();
+    let mut times: BTreeMap<String, usize> = BTreeMap::new();
+    for test in &tests {
+        *times.entry(slug(test)).or_default() += 1;
+    }
+    let part = |test: &str| {
+        let slug = slug(test);
+        let alone = times.get(&slug) == Some(&1) && !slug.is_empty() && slug.len() <= MOST_OF_TEST;
+        if alone { slug } else { hashed(&slug, test, MOST_OF_TEST) }
+    };
+    tests.into_iter().map(|test| (test.to_owned(), part(test))).collect()
+}
+
+fn slug(test: &str) -> String {
+    let mut slug = String::new();
+    for character in test.chars().flat_map(char::to_lowercase) {
+        if character != '_' && (is_xid_continue(character) || character == '-') {
+            slug.push(character);
+        } else if !slug.is_empty() && !slug.ends_with('_') {
+            slug.push('_');
+        }
+    }
+    slug.truncate(slug.trim_end_matches('_').len());
+    slug
+}
+
+/// A part with a mark of the whole name behind it, of at most `most` bytes.
+fn hashed(part: &str, name: &str, most: usize) -> String {
+    const DIGITS: usize = 8;
+    let mark = blake3::hash(name.as_bytes()).to_hex();
+    let part = &part[..part.floor_char_boundary(most - DIGITS - 1)];
+    let part = part.trim_end_matches('_');
+    let hyphen = if part.is_empty() { "" } else { "-" };
+    format!("{part}{hyphen}{}", &mark[..DIGITS])
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn parts<'a>(tests: &[&'a str]) -> Vec<(&'a str, String)> {
+        let parts = test_parts(tests.iter().copied());
+        tests.iter().map(|test| (*test, parts[*test].clone())).collect()
+    }
+
+    #[test]
+    fn names_stay_readable_and_differ() {
+        let part = |test: &str| parts(&[test])[0].1.clone();
+        assert_eq!(part("Hires three, then mails"), "hires_three_then_mails");
+        assert_eq!(part("拒绝申请：金额过大"), "拒绝申请_金额过大");
+        assert_eq!(part("  user_id __ gone!  "), "user_id_gone");
+        assert_eq!(part("../../etc/passwd"), "etc_passwd");
+        assert_eq!(part("🙂"), "2ea05578");
+        assert_eq!(part(&"很".repeat(60)), format!("{}-{}", "很".repeat(30), &part(&"很".repeat(60))[91..]));
+        let clash = parts(&["a b", "A-B", "a_b"]);
+        assert_eq!(clash[1].1, "a-b");
+        assert!(clash[0].1.starts_with("a_b-") && clash[2].1.starts_with("a_b-") && clash[0].1 != clash[2].1);
+        assert_eq!(parts(&["a_b", "A-B", "a b"])[0].1, clash[2].1, "the order does not matter");
+    }
+
+    #[test]
+    fn plans_beside_each_other_have_parts_of_their_own() {
+        let part = |file: &str| plan_part(Path::new(file));
+        assert_eq!(
+            [part("a/入职.plan"), part("b.plan.json"), part("b.plantest"), part("b.plan")],
+            ["入职", "b.plan.json", "b.plantest", "b"]
+        );
+        assert!(part("my plan.plan").starts_with("my_plan-"));
+        assert!(part("my:plan.plan") != part("my plan.plan"));
+        assert_eq!(part(&format!("{}.plan", "a".repeat(200))).len(), MOST_OF_PLAN);
+    }
+
+    #[test]
+    fn names_are_taken_apart_as_they_were_joined() {
+        let named = Named { test: "hires_three", row: Some(2), kind: Kind::Trace };
+        assert_eq!(join("a", named), "a__hires_three__2__trace");
+        assert_eq!(split("a__hires_three__2__trace", "a"), Some(named));
+        assert_eq!(split("a__b__reply", "a"), Some(Named { test: "b", row: None, kind: Kind::Reply }));
+        for other in ["a__b", "b__b__reply", "a__tests__b__reply", "a__b__names", "ab__c__reply"] {
+            assert_eq!(split(other, "a"), None, "{other}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn parts_differ_and_lead_nowhere(tests in prop::collection::btree_set("(\\PC|[ _./\\\\:-]){0,60}", 1..6)) {
+            let parts = test_parts(tests.iter().map(String::as_str));
+            let distinct: BTreeSet<&String> = parts.values().collect();
+            prop_assert_eq!(distinct.len(), tests.len());
+            for part in parts.values() {
+                prop_assert!(!part.is_empty() && part.len() <= MOST_OF_TEST && !part.contains(BETWEEN));
+                prop_assert!(!part.contains(['/', '\\', ':', '*', '?', '"', '<', '>', '|', '.', ' ']));
+                prop_assert!(!part.contains(char::is_control));
+            }
+        }
+    }
+}

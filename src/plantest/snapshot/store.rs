@@ -1,0 +1,342 @@
+//! The snapshots of one run of the tests: compared, kept, and those that no test names any more.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::file::{Parts, normal, same, written};
+use super::folder::{Folder, PENDING};
+use super::metadata::Metadata;
+use super::name::{self, Kind, Named};
+use super::pending::own_name;
+use super::{Mode, SnapshotError};
+use crate::diag::render::{Look, numbered_diff};
+use crate::host::Host;
+
+/// The snapshots of one run of the tests. Tests may be settled from several threads.
+pub struct Store<'h> {
+    host: &'h dyn Host,
+    /// What `source` in the files counts from.
+    root: PathBuf,
+    mode: Mode,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    plans: Vec<Opened>,
+    /// By path in small letters, since some file systems do not tell capitals.
+    settled: BTreeMap<String, Earlier>,
+}
+
+/// A plan file of this run.
+struct Opened {
+    folder: Folder,
+    part: String,
+    /// The parts of its tests.
+    tests: BTreeSet<String>,
+    /// Those that came to their end.
+    finished: BTreeSet<String>,
+}
+
+struct Earlier {
+    /// Whose it is, for people.
+    of: String,
+    /// Nothing where it could not be compared.
+    settled: Option<Settled>,
+}
+
+/// The snapshots of one plan file.
+pub struct Shelf<'s> {
+    store: &'s Store<'s>,
+    /// Where the file stands in the state.
+    index: usize,
+    plan_file: PathBuf,
+    folder: Folder,
+    part: String,
+    source: String,
+    tests: BTreeMap<String, String>,
+}
+
+/// Which snapshot of a plan file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Place<'a> {
+    /// The name of the test as the author wrote it.
+    pub test: &'a str,
+    /// Which row of its table, from 1; none where `given` is no table.
+    pub row: Option<usize>,
+    pub kind: Kind,
+    /// The line of the statement, from 1.
+    pub line: u32,
+}
+
+/// How a text compares with what is stored.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    Same,
+    /// Nothing is stored.
+    New,
+    /// Something else is stored, or came earlier in this run.
+    Differs {
+        old: String,
+    },
+}
+
+/// What became of a text that is not what is stored.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kept {
+    /// Nothing was written.
+    No,
+    /// It stands beside as `.snap.new`.
+    Pending,
+    /// It is the snapshot now.
+    Accepted,
+}
+
+/// What comparing came to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Settled {
+    /// The `.snap` file, whether or not it is there.
+    pub path: PathBuf,
+    pub verdict: Verdict,
+    pub kept: Kept,
+    /// What was compared, in the form in which it is stored.
+    pub new: String,
+}
+
+impl<'h> Store<'h> {
+    /// A store that keeps snapshots as `mode` says. `root` is the folder of the project: the files say from there which
+    /// plan they belong to.
+    #[must_use]
+    pub fn new(host: &'h dyn Host, root: &Path, mode: Mode) -> Self {
+        Self { host, root: root.to_owned(), mode, state: Mutex::default() }
+    }
+
+    /// The snapshots of a plan file. `tests` are the names of all its tests, those that are left out this time too: file
+    /// names are chosen so that they differ, and nothing of a test that did not run counts as unreferenced.
+    ///
+    /// # Errors
+    /// When another file of this run would have snapshots of the same names.
+    pub fn open<'a>(
+        &self,
+        plan_file: &Path,
+        tests: impl IntoIterator<Item = &'a str>,
+    ) -> Result<Shelf<'_>, SnapshotError> {
+        let (folder, part) = (Folder::beside(plan_file), name::plan_part(plan_file));
+        let tests = name::test_parts(tests);
+        let mut state = self.state();
+        let clash = |opened: &&Opened| opened.folder == folder && opened.part.to_lowercase() == part.to_lowercase();
+        if let Some(other) = state.plans.iter().find(clash) {
+            let (first, second) = (format!("`{}`", other.part), format!("`{}`", plan_file.display()));
+            return Err(SnapshotError::Clash { path: folder.snapshot(&part), first, second });
+        }
+        let opened = Opened {
+            folder: folder.clone(),
+            part: part.clone(),
+            tests: tests.values().cloned().collect(),
+            finished: BTreeSet::new(),
+        };
+        state.plans.push(opened);
+        let index = state.plans.len() - 1;
+        drop(state);
+        let source = self.source(plan_file);
+        Ok(Shelf { store: self, index, plan_file: plan_file.to_owned(), folder, part, source, tests })
+    }
+
+    /// Snapshots of the opened plan files that no test names any more, in the order of paths: those of tests that are
+    /// gone, and those that a finished test did not settle. Those that wait for somebody to look at them are among them.
+    ///
+    /// # Errors
+    /// When a folder cannot be read.
+    pub fn unreferenced(&self) -> Result<Vec<PathBuf>, SnapshotError> {
+        Ok(self.stray()?.into_iter().map(|(_, path)| path).collect())
+    }
+
+    /// Removes what [`Store::unreferenced`] tells, in every mode: it is done only where somebody asks for it.
+    ///
+    /// # Errors
+    /// When a folder cannot be read, or a file cannot be removed.
+    pub fn remove_unreferenced(&self) -> Result<Vec<PathBuf>, SnapshotError> {
+        let stray = self.stray()?;
+        for (folder, path) in &stray {
+            folder.remove(self.host, path)?;
+        }
+        Ok(stray.into_iter().map(|(_, path)| path).collect())
+    }
+
+    fn stray(&self) -> Result<BTreeSet<(Folder, PathBuf)>, SnapshotError> {
+        let state = self.state();
+        let mut stray = BTreeSet::new();
+        let folders: BTreeSet<&Folder> = state.plans.iter().map(|opened| &opened.folder).collect();
+        for folder in folders {
+            for path in folder.list(self.host)? {
+                let Some(name) = own_name(&path, "").or_else(|| own_name(&path, PENDING)) else { continue };
+                let named = state.settled.contains_key(&key(&folder.snapshot(name)));
+                // Of `a` and `a__b`, the longer one is meant.
+                let of = state.plans.iter().filter(|opened| opened.folder == *folder);
+                let of = of.filter_map(|opened| Some((opened, name::split(name, &opened.part)?)));
+                let owner = of.max_by_key(|(opened, _)| opened.part.len());
+                let gone = owner.is_some_and(|(opened, named)| {
+                    !opened.tests.contains(named.test) || opened.finished.contains(named.test)
+                });
+                if gone && !named {
+                    stray.insert((folder.clone(), path));
+                }
+            }
+        }
+        Ok(stray)
+    }
+
+    /// The path from the root, as insta writes it.
+    fn source(&self, plan_file: &Path) -> String {
+        let real = |path: &Path| {
+            let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+            self.host.canonical(path).unwrap_or_else(|_| path.to_owned())
+        };
+        let (file, root) = (real(plan_file), real(&self.root));
+        let common = file.components().zip(root.components()).take_while(|(one, other)| one == other).count();
+        let up = root.components().skip(common).map(|_| Component::ParentDir);
+        let parts = up.chain(file.components().skip(common)).map(|part| part.as_os_str().to_string_lossy());
+        parts.collect::<Vec<_>>().join("/")
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Nothing panics while it holds the lock, so the state behind a poisoned one is whole.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Shelf<'_> {
+    /// Compares a text with what is stored, and keeps it as the mode says. A test that runs several times must come to
+    /// the same each time: the second text is compared with the first, and only the first is kept.
+    ///
+    /// # Errors
+    /// When the snapshot cannot be read or written, leads out of its folder, or would be that of another test as well.
+    pub fn settle(&self, place: &Place<'_>, content: &str) -> Result<Settled, SnapshotError> {
+        let name = self.name(place);
+        let (path, new) = (self.folder.snapshot(&name), normal(content));
+        let mut state = self.store.state();
+        let of = self.described(place);
+        let earlier = state.settled.entry(key(&path)).or_insert_with(|| Earlier { of: of.clone(), settled: None });
+        if earlier.of != of {
+            return Err(SnapshotError::Clash { path, first: earlier.of.clone(), second: of });
+        }
+        match &earlier.settled {
+            Some(first) if same(&first.new, &new) => return Ok(first.clone()),
+            Some(first) => {
+                let verdict = Verdict::Differs { old: first.new.clone() };
+                return Ok(Settled { path, verdict, kept: Kept::No, new });
+            }
+            None => {}
+        }
+        let verdict = self.compare(&path, &new)?;
+        let kept = self.keep(&name, place, &verdict, &new)?;
+        let settled = Settled { path, verdict, kept, new };
+        earlier.settled = Some(settled.clone());
+        Ok(settled)
+    }
+
+    /// Tells that a test came to its end in all its rows: snapshots of it that were not settled are unreferenced.
+    pub fn finished(&self, test: &str) {
+        let mut state = self.store.state();
+        if let (Some(part), Some(opened)) = (self.tests.get(test), state.plans.get_mut(self.index)) {
+            opened.finished.insert(part.clone());
+        }
+    }
+
+    /// The `.snap` file of a snapshot, whether or not it is there.
+    #[must_use]
+    pub fn path(&self, place: &Place<'_>) -> PathBuf {
+        self.folder.snapshot(&self.name(place))
+    }
+
+    fn name(&self, place: &Place<'_>) -> String {
+        // A test that the file was not opened with has the name that it would have alone.
+        let alone = || name::test_parts([place.test]).into_values().next().unwrap_or_default();
+        let test = self.tests.get(place.test).cloned().unwrap_or_else(alone);
+        name::join(&self.part, Named { test: &test, row: place.row, kind: place.kind })
+    }
+
+    fn compare(&self, path: &Path, new: &str) -> Result<Verdict, SnapshotError> {
+        let unreadable = |why| SnapshotError::Unreadable { path: path.to_owned(), why };
+        let stored = self.folder.read(self.store.host, path).and_then(|text| {
+            let parts = text.as_deref().map(Parts::of);
+            if parts.as_ref().is_some_and(Parts::is_binary) {
+                return Err(unreadable("is no text"));
+            }
+            Ok(parts.map(|parts| parts.content))
+        });
+        match stored {
+            Ok(None) => Ok(Verdict::New),
+            Ok(Some(old)) if same(&old, new) => Ok(Verdict::Same),
+            Ok(Some(old)) => Ok(Verdict::Differs { old }),
+            Err(SnapshotError::Unreadable { .. }) if self.store.mode.replaces() => {
+                Ok(Verdict::Differs { old: String::new() })
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn keep(&self, name: &str, place: &Place<'_>, verdict: &Verdict, new: &str) -> Result<Kept, SnapshotError> {
+        let (host, mode) = (self.store.host, self.store.mode);
+        let (snapshot, pending) = (self.folder.snapshot(name), self.folder.pending(name));
+        let kept = match (verdict, mode) {
+            (_, Mode::Check) | (Verdict::Same, Mode::Pending | Mode::Unseen | Mode::Accept) => Kept::No,
+            (Verdict::New | Verdict::Differs { .. }, Mode::Pending) | (Verdict::Differs { .. }, Mode::Unseen) => {
+                Kept::Pending
+            }
+            (Verdict::New, Mode::Unseen | Mode::Accept)
+            | (Verdict::Differs { .. }, Mode::Accept)
+            | (_, Mode::Force) => Kept::Accepted,
+        };
+        match kept {
+            Kept::Pending => self.folder.write(host, &pending, &written(&self.metadata(place, true), new))?,
+            Kept::Accepted => {
+                self.folder.write(host, &snapshot, &written(&self.metadata(place, false), new))?;
+                self.folder.remove(host, &pending)?;
+            }
+            // What waited is not so any more.
+            Kept::No if mode.writes() => self.folder.remove(host, &pending)?,
+            Kept::No => {}
+        }
+        Ok(kept)
+    }
+
+    fn metadata(&self, place: &Place<'_>, waits: bool) -> Metadata {
+        let row = place.row.map(|row| format!(", row {row}")).unwrap_or_default();
+        Metadata {
+            source: Some(self.source.clone()),
+            assertion_line: waits.then_some(place.line),
+            description: Some(format!("{}{row}", place.test)),
+            expression: Some(format!("snapshot {}", place.kind.word())),
+            ..Metadata::default()
+        }
+    }
+
+    fn described(&self, place: &Place<'_>) -> String {
+        let row = place.row.map(|row| format!(", row {row}")).unwrap_or_default();
+        format!("test {:?}{row} in `{}`", place.test, self.plan_file.display())
+    }
+}
+
+impl Settled {
+    /// Whether the test may go on as passed: the text is as it was, or was taken.
+    #[must_use]
+    pub fn passes(&self) -> bool {
+        self.verdict == Verdict::Same || self.kept == Kept::Accepted
+    }
+
+    /// What differs, for people; of a new snapshot, all of it.
+    #[must_use]
+    pub fn difference(&self, look: Look) -> String {
+        match &self.verdict {
+            Verdict::Same => String::new(),
+            Verdict::New => numbered_diff("", &self.new, look),
+            Verdict::Differs { old } => numbered_diff(old, &self.new, look),
+        }
+    }
+}
+
+fn key(path: &Path) -> String {
+    path.to_string_lossy().to_lowercase()
+}
