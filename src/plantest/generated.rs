@@ -1,17 +1,70 @@
 //! Answers that the contract of a tool makes up.
 
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::{Map, Value as Json};
+
 use super::world::Call;
 use crate::protocol::Sent;
-use crate::tools::{CallError, Outcome};
-use crate::types::ErrorClass;
+use crate::tools::{Answer, CallError, Outcome};
+use crate::types::{Choice, ErrorClass, Examples, Signature, Validation};
 
-/// A result that fits the tool's contract: the same for the same tool, arguments and seed.
-pub(super) fn answer(call: &Call<'_>, _seed: u64) -> Outcome {
-    let message = format!("`{}` cannot be made up", call.request.signature.path());
-    Err(CallError { class: ErrorClass::Internal, message, sent: Sent::No, retry_after: None })
+/// What makes up results, prepared once for each tool.
+#[derive(Default)]
+pub struct MadeUp {
+    /// By the address of the signature, which a plan holds as long as it is tested.
+    prepared: Mutex<BTreeMap<usize, Prepared>>,
+}
+
+struct Prepared {
+    /// Keeps the address from becoming that of another signature.
+    _signature: Arc<Signature>,
+    examples: Result<Arc<Examples>, String>,
+}
+
+impl MadeUp {
+    /// A result that fits the tool's contract: the same for the same tool, arguments and seed; at an edge of the contract
+    /// where one is wanted.
+    pub(super) fn answer(&self, call: &Call<'_>, seed: u64, edge: Option<u64>) -> Outcome {
+        let signature = &call.request.signature;
+        let arguments = call.request.arguments.to_json();
+        let hash = blake3::hash(format!("{seed} {} {arguments}", signature.path()).as_bytes());
+        let seed = hash.as_bytes().first_chunk::<8>().map_or(seed, |bytes| u64::from_le_bytes(*bytes));
+        let none = Map::new();
+        let made = self.examples(signature).and_then(|examples| {
+            let choice = edge.map_or(Choice::Usual, Choice::Edge);
+            examples.make(arguments.as_object().unwrap_or(&none), seed, choice).map_err(|error| error.to_string())
+        });
+        made.map(Answer::Json).map_err(|reason| CallError {
+            class: ErrorClass::Validation(Validation::Result),
+            message: format!("the result of `{}` cannot be made up: {reason}", signature.path()),
+            sent: Sent::Answered,
+            retry_after: None,
+        })
+    }
+
+    /// How many edges the result of a tool has; none where it cannot be made up.
+    #[must_use]
+    pub fn edges(&self, signature: &Arc<Signature>) -> u64 {
+        self.examples(signature).map_or(0, |examples| examples.edge_count())
+    }
+
+    fn examples(&self, signature: &Arc<Signature>) -> Result<Arc<Examples>, String> {
+        let mut prepared = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = prepared.entry(Arc::as_ptr(signature).addr()).or_insert_with(|| {
+            let examples = match signature.output_schema.as_deref() {
+                Some(schema) => Examples::new(schema),
+                None => Examples::of_type(&signature.returns),
+            };
+            let examples = examples.map(Arc::new).map_err(|error| error.to_string());
+            Prepared { _signature: signature.clone(), examples }
+        });
+        known.examples.clone()
+    }
 }
 
 /// A value that fits a schema; nothing where none can be made up.
-pub(super) fn of_schema(_schema: &serde_json::Value) -> Option<serde_json::Value> {
-    None
+pub(super) fn of_schema(schema: &Json) -> Option<Json> {
+    Examples::new(schema).ok()?.make(&Map::new(), 0, Choice::Usual).ok()
 }

@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::generated::MadeUp;
+use super::play::Manner;
 use super::slots::Slots;
 use super::world::{Call, Reaction, Response, Source, failure};
 use crate::protocol::Sent;
@@ -17,13 +19,16 @@ pub struct Mocks {
     order: Vec<usize>,
     /// How many calls each has answered.
     used: Mutex<Vec<u32>>,
+    made_up: Arc<MadeUp>,
     /// Chance of what is made up.
     seed: u64,
+    /// The edge of the contract at which it is made up.
+    edge: Option<u64>,
 }
 
 impl Mocks {
     #[must_use]
-    pub fn new(test: &Arc<Test>, seed: u64) -> Self {
+    pub fn new(test: &Arc<Test>, made_up: &Arc<MadeUp>, manner: Manner) -> Self {
         let rank = |mock: &Mock| match (&mock.signature, mock.arguments.is_empty()) {
             (Some(_), false) => 0,
             (Some(_), true) => 1,
@@ -31,13 +36,20 @@ impl Mocks {
         };
         let mut order: Vec<usize> = (0..test.mocks.len()).collect();
         order.sort_by_key(|index| rank(&test.mocks[*index]));
-        Self { test: test.clone(), order, used: Mutex::new(vec![0; test.mocks.len()]), seed }
+        Self {
+            test: test.clone(),
+            order,
+            used: Mutex::new(vec![0; test.mocks.len()]),
+            made_up: made_up.clone(),
+            seed: manner.seed,
+            edge: manner.edge,
+        }
     }
 
     fn react(&self, mock: &Mock, reaction: &MockReaction, call: &Call<'_>) -> Response {
         let reacts = match &reaction.reaction {
             Written::Value(code) => Reaction::Answer(self.value(mock, code, call)),
-            Written::Generated => Reaction::Answer(super::generated::answer(call, self.seed)),
+            Written::Generated => Reaction::Answer(self.made_up.answer(call, self.seed, self.edge)),
             Written::Fail { class, message } => {
                 let message = message.as_ref().and_then(|message| Slots::none().evaluate(message).ok());
                 let message = message.and_then(|message| message.as_str().map(str::to_owned));

@@ -3,7 +3,7 @@
 pub mod case;
 mod clerk;
 pub mod explore;
-mod generated;
+pub mod generated;
 mod mocks;
 mod outcome;
 pub mod play;

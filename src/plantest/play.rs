@@ -8,6 +8,7 @@ use tokio::task::JoinSet;
 
 use super::case::Case;
 use super::clerk::Clerk;
+use super::generated::MadeUp;
 use super::slots::Slots;
 use super::world::{Called, Source, Unanswered, World};
 use crate::engine::{self, Answering, Context, Defaults, Interruption, Observer, Order, Outcome, Program};
@@ -34,6 +35,7 @@ pub struct Stage {
     pub defaults: Defaults,
     /// Where relative paths in permissions begin.
     pub root: PathBuf,
+    pub made_up: Arc<MadeUp>,
 }
 
 /// How a case is played.
@@ -42,6 +44,8 @@ pub struct Manner {
     pub order: Order,
     /// Chance: what is made up, and `sys.uuid`.
     pub seed: u64,
+    /// What is made up stands at this edge of its contract.
+    pub edge: Option<u64>,
     /// After so many events the first process dies.
     pub dies_after: Option<usize>,
 }

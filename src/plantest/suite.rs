@@ -44,6 +44,8 @@ pub struct Ran {
     pub faults: Vec<Diagnostic>,
     /// What is to be compared with what was kept.
     pub kept: Vec<Kept>,
+    /// What is not as it was kept, drawn for people.
+    pub differences: Vec<String>,
     /// By the clock of the machine.
     pub took: Duration,
 }
@@ -113,6 +115,7 @@ impl Suite {
             title: test.name.to_string(),
             faults: Vec::new(),
             kept: Vec::new(),
+            differences: Vec::new(),
             took: Duration::ZERO,
         };
         match &prepared.case {
@@ -135,7 +138,7 @@ impl Suite {
             return;
         }
         let perform = |manner: Manner, observer: &mut dyn Observer| {
-            play(stage, program, case, cast(&case.test, manner.seed), manner, observer)
+            play(stage, program, case, cast(stage, &case.test, manner), manner, observer)
         };
         let played = perform(wish.manner, observer);
         ran.faults.extend(faults(&self.source, case, &played));
@@ -197,8 +200,8 @@ impl Suite {
 
 /// Who plays the world of a test.
 #[must_use]
-pub fn cast(test: &Arc<Test>, seed: u64) -> Cast {
-    Cast { sources: vec![Box::new(Mocks::new(test, seed))], clerk: Clerk::new(test) }
+pub fn cast(stage: &Stage, test: &Arc<Test>, manner: Manner) -> Cast {
+    Cast { sources: vec![Box::new(Mocks::new(test, &stage.made_up, manner))], clerk: Clerk::new(test) }
 }
 
 fn reply(played: &Played) -> String {

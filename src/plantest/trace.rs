@@ -63,7 +63,11 @@ fn tell(text: &mut String, step: &StepReport, attempts: &[String]) {
     let state = if attributes.is_empty() { step.status.to_string() } else { format!("{} ({attributes})", step.status) };
     // Writing to a string cannot fail.
     let _ = writeln!(text, "{head}: {state}");
-    if step.tool.is_some() && step.status != StepState::Skipped && step.arguments != Value::Null {
+    // How far it had come when it was stopped, the clock decides.
+    if step.status == StepState::Cancelled {
+        return;
+    }
+    if step.tool.is_some() && step.attempts > 0 && step.arguments != Value::Null {
         line(text, 1, "with", &shown(&step.arguments));
     }
     for (number, end) in attempts.iter().enumerate().filter(|(_, end)| !end.is_empty()) {

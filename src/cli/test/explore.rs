@@ -67,7 +67,7 @@ fn smallest(tested: &Tested, file: &TestedFile, discovery: &Discovery) -> String
             return false;
         };
         let (Ok(case), Some(program)) = (&prepared.case, suite.program(&prepared.test)) else { return false };
-        let played = play(stage, program, case, cast(&case.test, manner.seed), manner, &mut Silence);
+        let played = play(stage, program, case, cast(stage, &case.test, manner), manner, &mut Silence);
         breaches(&program.plan, &played).iter().any(|breach| breach.name() == discovery.breach.name())
     };
     reproducer(&file.suite, discovery, &shows)

@@ -101,5 +101,6 @@ fn stage(workspace: &Workspace) -> Stage {
         limit: workspace.limit.clone(),
         defaults: Defaults { policy: workspace.policy.clone(), max_steps: None },
         root: workspace.project.root.clone(),
+        made_up: Arc::default(),
     }
 }

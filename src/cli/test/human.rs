@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::FileRun;
 use super::files::Tested;
+use super::snapshots::Snapshots;
 use crate::cli::check::counted;
 use crate::cli::{Failure, Terminal};
 use crate::diag::Diagnostic;
@@ -14,7 +15,13 @@ use crate::engine::short_duration;
 ///
 /// # Errors
 /// When the output cannot be written.
-pub(super) fn tell(tested: &Tested, runs: &[FileRun<'_>], took: Duration, terminal: Terminal) -> Result<(), Failure> {
+pub(super) fn tell(
+    tested: &Tested,
+    runs: &[FileRun<'_>],
+    snapshots: &Snapshots,
+    took: Duration,
+    terminal: Terminal,
+) -> Result<(), Failure> {
     terminal.print(&human(&tested.reports, terminal.look))?;
     for problem in &tested.problems {
         terminal.complain(&problem.message);
@@ -36,12 +43,21 @@ pub(super) fn tell(tested: &Tested, runs: &[FileRun<'_>], took: Duration, termin
             failed += 1;
             terminal.print(&format!("FAIL  {name}\n"))?;
             terminal.print(&findings(run.file.suite.source.clone(), ran.faults.clone(), terminal))?;
+            for difference in &ran.differences {
+                terminal.print(&format!("{difference}\n"))?;
+            }
         }
     }
     let broken = tested.files.iter().filter(|file| !file.suite.broken.is_empty()).count();
     let mut parts = vec![format!("{passed} passed")];
     parts.extend((failed > 0).then(|| format!("{failed} failed")));
     parts.extend((broken > 0).then(|| format!("{} not tested", counted(broken, "file"))));
+    for path in &snapshots.unreferenced {
+        terminal.complain(&format!("no test names the snapshot `{path}`; `--unreferenced delete` removes it"));
+    }
+    parts.extend((snapshots.accepted > 0).then(|| format!("{} taken", counted(snapshots.accepted, "snapshot"))));
+    parts.extend((snapshots.removed > 0).then(|| format!("{} removed", counted(snapshots.removed, "snapshot"))));
+    parts.extend((snapshots.pending > 0).then(|| format!("{} to look at", counted(snapshots.pending, "snapshot"))));
     terminal.print(&format!("{} ({})\n", parts.join(", "), short_duration(took)))
 }
 

@@ -3,6 +3,7 @@
 mod explore;
 mod files;
 mod human;
+mod snapshots;
 
 use std::path::{Path, PathBuf};
 
@@ -10,9 +11,11 @@ use clap::{Args, ValueEnum};
 use rayon::prelude::*;
 
 use self::files::{Tested, TestedFile};
+use self::snapshots::Wanted;
 use super::{Exit, Failure, Terminal};
 use crate::engine::Silence;
 use crate::host::{Host as _, RealHost};
+use crate::plantest::snapshot::Mode;
 use crate::plantest::suite::{Prepared, Ran, Wish};
 
 const EXAMPLES: &str = "\
@@ -41,6 +44,12 @@ pub struct Arguments {
     /// for each that breaks it.
     #[arg(long)]
     pub explore: bool,
+    /// Take snapshots as they are now.
+    #[arg(long)]
+    pub accept: bool,
+    /// What becomes of snapshots that no test names any more.
+    #[arg(long, value_name = "WHAT", default_value = "warn")]
+    pub unreferenced: Unreferenced,
     /// How results are printed.
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub format: Format,
@@ -51,6 +60,15 @@ pub struct Arguments {
 pub enum Format {
     /// Failures in their lines, for people.
     Human,
+}
+
+/// What becomes of snapshots that no test names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Unreferenced {
+    /// They are told.
+    Warn,
+    /// They are removed.
+    Delete,
 }
 
 /// What came of the tests of one file, in source order.
@@ -66,10 +84,14 @@ pub(super) struct FileRun<'a> {
 pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) -> Result<Exit, Failure> {
     let began = RealHost.monotonic();
     let tested = files::open(&arguments.paths, project)?;
-    let runs = run_all(&tested, arguments);
+    let mut runs = run_all(&tested, arguments);
+    let mode = Mode::chosen(&RealHost, arguments.accept).map_err(|error| Failure::Usage(error.to_string()))?;
+    let wanted =
+        Wanted { mode, removes: arguments.unreferenced == Unreferenced::Delete, complete: arguments.filter.is_empty() };
+    let snapshots = snapshots::settle(&RealHost, &tested, &mut runs, wanted, terminal)?;
     let took = RealHost.monotonic().saturating_sub(began);
     match arguments.format {
-        Format::Human => human::tell(&tested, &runs, took, terminal)?,
+        Format::Human => human::tell(&tested, &runs, &snapshots, took, terminal)?,
     }
     let explored = if arguments.explore { explore::explore_all(&tested, &runs, arguments.seeds) } else { Vec::new() };
     if arguments.explore {

@@ -66,7 +66,7 @@ pub fn explore(suite: &Suite, stage: &Stage, cases: &[Case], reach: Reach) -> Ex
         .map(|case| {
             let program = suite.program(&case.test)?;
             let manner = Manner::default();
-            Some((program, play(stage, program, case, cast(&case.test, manner.seed), manner, &mut Silence)))
+            Some((program, play(stage, program, case, cast(stage, &case.test, manner), manner, &mut Silence)))
         })
         .collect();
     let trips = trips(&cases, &based, reach);
@@ -161,7 +161,7 @@ fn gates(played: &Played) -> Vec<(Arc<str>, bool)> {
 
 fn travel(stage: &Stage, program: &Arc<Program>, case: &Case, trip: &Trip, base: &Played) -> Vec<Breach> {
     let mut manner = Manner::default();
-    let mut cast = cast(&case.test, manner.seed);
+    let mut cast = cast(stage, &case.test, manner);
     cast.clerk = cast.clerk.in_doubt(trip.happened);
     match &trip.fault {
         Fault::Fails { .. } | Fault::Crashes { .. } => cast.sources.insert(0, Box::new(Trouble(trip.fault.clone()))),

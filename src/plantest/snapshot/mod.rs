@@ -5,13 +5,14 @@
 //!
 //! ```
 //! use planrun::host::MemoryHost;
-//! use planrun::plantest::snapshot::{Kind, Mode, Place, Store};
+//! use planrun::plantest::snapshot::{Mode, Place, Store};
+//! use planrun::sema::test::SnapshotOf;
 //!
 //! let host = MemoryHost::new(0).with_file("plans/hire.plan", "");
 //! let store = Store::new(&host, ".".as_ref(), Mode::Accept);
 //! // Every test of the file, those that do not run this time too: file names come from all of them.
 //! let shelf = store.open("plans/hire.plan".as_ref(), ["hires three", "拒绝申请"])?;
-//! let place = Place { test: "拒绝申请", row: None, kind: Kind::Reply, line: 12 };
+//! let place = Place { test: "拒绝申请", row: None, kind: SnapshotOf::Reply, line: 12 };
 //! assert!(shelf.settle(&place, "{\"hired\": false}")?.passes());
 //! shelf.finished("拒绝申请");
 //! assert!(store.unreferenced()?.is_empty());
@@ -30,6 +31,5 @@ mod store;
 pub use error::SnapshotError;
 pub use metadata::Metadata;
 pub use mode::Mode;
-pub use name::Kind;
 pub use pending::{Pending, pending};
 pub use store::{Kept, Place, Settled, Shelf, Store, Verdict};

@@ -5,14 +5,7 @@ use std::path::Path;
 
 use unicode_ident::is_xid_continue;
 
-/// What a snapshot is of.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Kind {
-    Trace,
-    Reply,
-    Graph,
-    Diagnostics,
-}
+use crate::sema::test::SnapshotOf;
 
 /// The ending of plan files, which the names of their snapshots leave out.
 const PLAN_ENDING: &str = ".plan";
@@ -24,39 +17,18 @@ const MOST_OF_PLAN: usize = 80;
 /// Bytes of the test's part: 33 Chinese characters.
 const MOST_OF_TEST: usize = 100;
 
-impl Kind {
-    pub const ALL: [Self; 4] = [Self::Trace, Self::Reply, Self::Graph, Self::Diagnostics];
-
-    /// The word behind `snapshot`.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Trace => "trace",
-            Self::Reply => "reply",
-            Self::Graph => "graph",
-            Self::Diagnostics => "diagnostics",
-        }
-    }
-
-    /// The kind of this word.
-    #[must_use]
-    pub fn of(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.word() == word)
-    }
-}
-
 /// What a file name says behind the plan's part.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Named<'a> {
     pub test: &'a str,
     pub row: Option<usize>,
-    pub kind: Kind,
+    pub kind: SnapshotOf,
 }
 
 /// The name of a snapshot, without its ending.
 pub(super) fn join(plan: &str, named: Named<'_>) -> String {
     let row = named.row.map(|row| format!("{BETWEEN}{row}")).unwrap_or_default();
-    format!("{plan}{BETWEEN}{}{row}{BETWEEN}{}", named.test, named.kind.word())
+    format!("{plan}{BETWEEN}{}{row}{BETWEEN}{}", named.test, named.kind.name())
 }
 
 /// Takes a name apart, if it is one of this plan. Snapshots of others in the same folder are not.
@@ -68,7 +40,7 @@ pub(super) fn split<'a>(name: &'a str, plan: &str) -> Option<Named<'a>> {
         [test, row, kind] => (*test, Some(row.parse().ok()?), *kind),
         _ => return None,
     };
-    Some(Named { test, row, kind: Kind::of(kind)? })
+    Some(Named { test, row, kind: SnapshotOf::find(kind)? })
 }
 
 /// The part that says which plan: its file's name without `.plan`; of others, such as `hire.plantest`, all of it, so that
@@ -161,10 +133,10 @@ mod tests {
 
     #[test]
     fn names_are_taken_apart_as_they_were_joined() {
-        let named = Named { test: "hires_three", row: Some(2), kind: Kind::Trace };
+        let named = Named { test: "hires_three", row: Some(2), kind: SnapshotOf::Trace };
         assert_eq!(join("a", named), "a__hires_three__2__trace");
         assert_eq!(split("a__hires_three__2__trace", "a"), Some(named));
-        assert_eq!(split("a__b__reply", "a"), Some(Named { test: "b", row: None, kind: Kind::Reply }));
+        assert_eq!(split("a__b__reply", "a"), Some(Named { test: "b", row: None, kind: SnapshotOf::Reply }));
         for other in ["a__b", "b__b__reply", "a__tests__b__reply", "a__b__names", "ab__c__reply"] {
             assert_eq!(split(other, "a"), None, "{other}");
         }

@@ -7,11 +7,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::file::{Parts, normal, same, written};
 use super::folder::{Folder, PENDING};
 use super::metadata::Metadata;
-use super::name::{self, Kind, Named};
+use super::name::{self, Named};
 use super::pending::own_name;
 use super::{Mode, SnapshotError};
 use crate::diag::render::{Look, numbered_diff};
 use crate::host::Host;
+use crate::sema::test::SnapshotOf;
 
 /// The snapshots of one run of the tests. Tests may be settled from several threads.
 pub struct Store<'h> {
@@ -65,7 +66,7 @@ pub struct Place<'a> {
     pub test: &'a str,
     /// Which row of its table, from 1; none where `given` is no table.
     pub row: Option<usize>,
-    pub kind: Kind,
+    pub kind: SnapshotOf,
     /// The line of the statement, from 1.
     pub line: u32,
 }
@@ -308,7 +309,7 @@ impl Shelf<'_> {
             source: Some(self.source.clone()),
             assertion_line: waits.then_some(place.line),
             description: Some(format!("{}{row}", place.test)),
-            expression: Some(format!("snapshot {}", place.kind.word())),
+            expression: Some(format!("snapshot {}", place.kind.name())),
             ..Metadata::default()
         }
     }

@@ -155,6 +155,12 @@ impl SnapshotOf {
         }
     }
 
+    /// What this word stands for.
+    #[must_use]
+    pub fn find(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|of| of.name() == word)
+    }
+
     /// Whether it needs the plan to run.
     #[must_use]
     pub const fn needs_run(self) -> bool {

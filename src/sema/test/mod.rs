@@ -126,7 +126,7 @@ impl TestChecker<'_> {
     }
 
     fn snapshot(&mut self, what: &ast::Name) -> Option<Snapshot> {
-        let of = SnapshotOf::ALL.into_iter().find(|of| of.name() == &*what.text);
+        let of = SnapshotOf::find(&what.text);
         if of.is_none() {
             let names = SnapshotOf::ALL.iter().map(|of| of.name());
             let code = &codes::names::UNKNOWN_SETTING;
