@@ -13,6 +13,7 @@ pub mod graph;
 pub mod init;
 pub mod manual;
 pub mod mock;
+pub mod mutate;
 mod page;
 mod plan_files;
 pub mod progress;
@@ -80,6 +81,7 @@ pub enum Command {
     Init(init::Arguments),
     Man(completions::ManArguments),
     Mock(arguments::MockArguments),
+    Mutate(mutate::Arguments),
     Run(arguments::RunArguments),
     Runs(runs::Arguments),
     Schema(schema::Arguments),
@@ -114,6 +116,7 @@ fn dispatch(line: &CommandLine, terminal: Terminal) -> Result<Exit, Failure> {
         Command::Fmt(arguments) => fmt::run(arguments, terminal),
         Command::Graph(arguments) => graph::run(arguments, line.global.project.as_deref(), terminal),
         Command::Mock(arguments) => mock::command(arguments),
+        Command::Mutate(arguments) => mutate::run(arguments, line.global.project.as_deref(), terminal),
         Command::Run(arguments) => run::run(arguments, line.global.project.as_deref(), terminal),
         Command::Runs(arguments) => runs::run(arguments, line.global.project.as_deref(), terminal),
         Command::Schema(arguments) => schema::run(arguments, line.global.project.as_deref(), terminal),

@@ -5,6 +5,7 @@ mod clerk;
 pub mod explore;
 pub mod generated;
 mod mocks;
+pub mod mutate;
 mod outcome;
 pub mod play;
 mod slots;

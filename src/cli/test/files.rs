@@ -40,6 +40,16 @@ pub(in crate::cli) struct TestedFile {
 /// # Errors
 /// When a path does not exist, or a project cannot be used.
 pub(in crate::cli) fn open(paths: &[PathBuf], folder: Option<&Path>) -> Result<Tested, Failure> {
+    let mut tested = open_all(paths, folder)?;
+    tested.files.retain(|file| has_tests(&file.suite));
+    Ok(tested)
+}
+
+/// The files below the paths, those without tests included.
+///
+/// # Errors
+/// When a path does not exist, or a project cannot be used.
+pub(in crate::cli) fn open_all(paths: &[PathBuf], folder: Option<&Path>) -> Result<Tested, Failure> {
     let host: Arc<dyn Host> = Arc::new(RealHost);
     let found = plan_files::find(paths)?;
     let mut places: BTreeMap<Location, usize> = BTreeMap::new();
@@ -62,10 +72,7 @@ pub(in crate::cli) fn open(paths: &[PathBuf], folder: Option<&Path>) -> Result<T
     let mut tested = Tested { files: Vec::new(), stages, workspaces, reports, problems: found.problems };
     for read in read {
         match read {
-            Read::File(file) if !file.suite.checked.tests.is_empty() || has_tests(&file.suite) => {
-                tested.files.push(*file);
-            }
-            Read::File(_) => {}
+            Read::File(file) => tested.files.push(*file),
             Read::Broken(report) => tested.reports.push(report),
             Read::Problem(problem) => tested.problems.push(problem),
         }

@@ -1,7 +1,7 @@
 //! `planrun test`: plans without their systems, in no time, with what happened held against what was expected.
 
 mod explore;
-mod files;
+pub(super) mod files;
 mod human;
 mod snapshots;
 

@@ -1,0 +1,189 @@
+//! Changes of statements and clauses.
+
+use super::{Kind, Mutants};
+use crate::diag::Edit;
+use crate::source::Span;
+use crate::syntax::ast::{
+    After, ArmBody, Block, Clause, ClauseKind, EntryKey, ErrorPattern, Expr, ExprKind, Guarded, Literal, Statement,
+    StatementKind, Step, StepBody,
+};
+
+impl Mutants<'_> {
+    pub(super) fn block(&mut self, block: &Block) {
+        for statement in &block.statements {
+            self.statement(statement);
+        }
+        for pair in block.statements.windows(2) {
+            if let [one, other] = pair {
+                self.swap(one, other);
+            }
+        }
+    }
+
+    fn statement(&mut self, statement: &Statement) {
+        match &statement.kind {
+            StatementKind::Step(step) => self.step(step),
+            StatementKind::If { arms, otherwise } => {
+                for (condition, body) in arms {
+                    self.condition(condition);
+                    self.block(body);
+                }
+                otherwise.iter().for_each(|body| self.block(body));
+            }
+            StatementKind::Ensure { condition, .. } => {
+                self.condition(condition);
+                self.remove(Kind::Guard, statement.span, "the `ensure` is gone");
+            }
+            StatementKind::Fail { when, .. } => {
+                when.iter().for_each(|when| self.condition(when));
+                if when.is_some() {
+                    self.remove(Kind::Guard, statement.span, "the `fail` is gone");
+                }
+            }
+            StatementKind::Reply(guarded) => self.guarded(guarded),
+            StatementKind::Yield(guarded) | StatementKind::Next(guarded) => {
+                guarded.when.iter().for_each(|when| self.condition(when));
+            }
+            StatementKind::Set { when, context, .. } => {
+                when.iter().for_each(|when| self.condition(when));
+                context.iter().for_each(|context| self.values(context));
+            }
+            StatementKind::Listener { when, body, .. } => {
+                when.iter().for_each(|when| self.condition(when));
+                self.block(body);
+            }
+            StatementKind::Policy(settings) => self.policy(settings),
+            StatementKind::Allow(_) | StatementKind::Let { .. } | StatementKind::Task { .. } | StatementKind::Error => {
+            }
+        }
+    }
+
+    fn guarded(&mut self, guarded: &Guarded) {
+        guarded.when.iter().for_each(|when| self.condition(when));
+        self.values(&guarded.value);
+    }
+
+    fn step(&mut self, step: &Step) {
+        match &step.body {
+            StepBody::Call(call) => self.call(call),
+            StepBody::Do(body) | StepBody::Each { body, .. } | StepBody::Repeat { body, .. } => self.block(body),
+            StepBody::Race(arms) => arms.iter().for_each(|(_, arm)| self.arm(arm)),
+            StepBody::Match { arms, .. } => arms.iter().for_each(|arm| self.arm(&arm.body)),
+            StepBody::Ask { .. }
+            | StepBody::Infer { .. }
+            | StepBody::Input { .. }
+            | StepBody::Wait(_)
+            | StepBody::Error => {}
+        }
+        for clause in &step.clauses {
+            self.clause(clause);
+        }
+    }
+
+    fn arm(&mut self, arm: &ArmBody) {
+        match arm {
+            ArmBody::Expr(expression) => self.call_or_value(expression),
+            ArmBody::Do(body) => self.block(body),
+            ArmBody::Fail { .. } => {}
+        }
+    }
+
+    fn clause(&mut self, clause: &Clause) {
+        match &clause.kind {
+            ClauseKind::When(condition) => {
+                self.condition(condition);
+                self.remove(Kind::Guard, clause.span, "the `when` is gone");
+            }
+            ClauseKind::After(After::Names(_)) => self.remove(Kind::Order, clause.span, "the `after` is gone"),
+            ClauseKind::Confirm { .. } => self.remove(Kind::Safety, clause.span, "the `confirm` is gone"),
+            ClauseKind::Retry(settings) => {
+                self.retry(settings);
+                self.remove(Kind::Retry, clause.span, "the `retry` is gone");
+            }
+            ClauseKind::Until { condition, .. } => self.condition(condition),
+            ClauseKind::Verify { check, .. } => {
+                self.condition(check);
+                self.remove(Kind::Safety, clause.span, "the `verify` is gone");
+            }
+            ClauseKind::Recover { pattern, body, .. } => {
+                self.arm(body);
+                if let ErrorPattern::Classes(classes) = pattern
+                    && let [first, .., last] = classes.as_slice()
+                {
+                    let rest = Span { start: first.span.end, end: last.span.end };
+                    self.remove(Kind::Recover, rest, "the arm catches its first class only");
+                }
+                self.remove(Kind::Recover, clause.span, "the `recover` arm is gone");
+            }
+            ClauseKind::Undo(_) => self.remove(Kind::Safety, clause.span, "the `undo` is gone"),
+            ClauseKind::After(After::None(_))
+            | ClauseKind::Timeout(_)
+            | ClauseKind::Within(_)
+            | ClauseKind::Cache(_)
+            | ClauseKind::Error => {}
+        }
+    }
+
+    fn policy(&mut self, settings: &Expr) {
+        let ExprKind::Object(entries) = &settings.kind else { return };
+        for entry in entries {
+            if let EntryKey::Name(name) = &entry.key
+                && &*name.text == "retry"
+            {
+                self.retry(&entry.value);
+            }
+        }
+    }
+
+    /// One attempt less, and one class less.
+    fn retry(&mut self, settings: &Expr) {
+        let ExprKind::Object(entries) = &settings.kind else { return };
+        for entry in entries {
+            let EntryKey::Name(name) = &entry.key else { continue };
+            match (&*name.text, &entry.value.kind) {
+                ("attempts", ExprKind::Literal(Literal::Int(attempts))) if *attempts > 1 => {
+                    let fewer = (attempts - 1).to_string();
+                    self.replace(
+                        Kind::Retry,
+                        entry.value.span,
+                        format!("{fewer} attempts instead of {attempts}"),
+                        fewer,
+                    );
+                }
+                ("on", ExprKind::List(classes)) => {
+                    if let [first, .., last] = classes.as_slice() {
+                        let rest = Span { start: first.span.end, end: last.span.end };
+                        self.remove(Kind::Retry, rest, "it is tried again for the first class only");
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Two calls that stand below each other change places; where the later one reads the earlier one the check says so.
+    fn swap(&mut self, one: &Statement, other: &Statement) {
+        let calls = |statement: &Statement| match &statement.kind {
+            StatementKind::Step(step) => match &step.body {
+                StepBody::Call(call) => namespace(call),
+                _ => None,
+            },
+            _ => None,
+        };
+        let (Some(first), Some(second)) = (calls(one), calls(other)) else { return };
+        // Calls of different systems have no order by where they stand.
+        if first != second {
+            return;
+        }
+        let (above, below) = (self.text(one.span).to_owned(), self.text(other.span).to_owned());
+        let edits = vec![Edit { span: one.span, text: below }, Edit { span: other.span, text: above }];
+        self.add(Kind::Order, other.span, "two calls have changed places", edits);
+    }
+}
+
+/// The namespace of the tool that a call names.
+fn namespace(call: &Expr) -> Option<String> {
+    let ExprKind::Path { base, .. } = &call.kind else { return None };
+    let ExprKind::Name(name) = &base.kind else { return None };
+    Some(name.to_string())
+}
