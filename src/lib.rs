@@ -2,6 +2,7 @@
 //!
 //! The road a plan travels: [`syntax`] reads text to a tree, [`sema`] checks it, [`graph`] makes the DAG, [`engine`] runs it.
 
+pub mod breaking;
 pub mod builtins;
 pub mod cli;
 pub mod diag;

@@ -1,10 +1,11 @@
-//! The documents that are made from what the program knows: its commands and its codes.
+//! The documents that are made from what the program knows: its commands, its codes and the kinds of change.
 
 use std::fmt::Write as _;
 
 use clap::{Arg, ArgAction, Command, CommandFactory as _};
 
 use super::CommandLine;
+use crate::breaking::kind;
 use crate::diag::codes;
 
 /// Every command with its arguments and flags, in Markdown.
@@ -17,6 +18,17 @@ pub fn commands() -> String {
         section(&mut text, command);
     }
     let _ = write!(text, "### Everywhere\n\n{}", table(&everywhere(&line)));
+    text
+}
+
+/// Every kind of change that `breaking` tells, as a table in Markdown.
+#[must_use]
+pub fn kinds() -> String {
+    let mut text = "| kind | class | | who notices | what changed |\n| --- | --- | --- | --- | --- |\n".to_owned();
+    for kind in kind::ALL {
+        let (name, class, severity) = (kind.name(), kind.class, kind.severity());
+        let _ = writeln!(text, "| `{name}` | {class} | {severity} | {} | {} |", kind.concern, kind.meaning());
+    }
     text
 }
 

@@ -2,6 +2,7 @@
 
 pub mod arguments;
 mod ask;
+pub mod breaking;
 pub mod check;
 pub mod completions;
 pub mod eval;
@@ -71,6 +72,7 @@ pub struct Global {
 /// What planrun can do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    Breaking(breaking::Arguments),
     Check(check::Arguments),
     Completions(completions::CompletionsArguments),
     Eval(arguments::EvalArguments),
@@ -109,6 +111,7 @@ pub fn main() -> ExitCode {
 
 fn dispatch(line: &CommandLine, terminal: Terminal) -> Result<Exit, Failure> {
     match &line.command {
+        Command::Breaking(arguments) => breaking::run(arguments, line.global.project.as_deref(), terminal),
         Command::Check(arguments) => check::run(arguments, line.global.project.as_deref(), terminal),
         Command::Eval(arguments) => eval::command(arguments, terminal),
         Command::Explain(arguments) => explain::run(arguments, terminal),

@@ -158,14 +158,14 @@ fn walk(folder: &Path, found: &mut BTreeSet<PlanFile>, problems: &mut Vec<Proble
 }
 
 /// Whether the name is one of a plan file, in either form.
-fn is_plan(path: &Path) -> bool {
+pub(super) fn is_plan(path: &Path) -> bool {
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     let ends = |ending: &str| name.len() > ending.len() && name.ends_with(ending);
     ends(ENDING) || ends(TESTS) || name.ends_with(json::ENDING)
 }
 
 /// The path without `./` at its front, so that one file has one name.
-fn tidy(path: &Path) -> PathBuf {
+pub(super) fn tidy(path: &Path) -> PathBuf {
     path.strip_prefix(".").unwrap_or(path).to_owned()
 }
 

@@ -3,6 +3,7 @@
 mod memory;
 mod pinned;
 mod real;
+mod revision;
 mod virtual_clock;
 
 use std::io;
@@ -12,6 +13,7 @@ use std::time::Duration;
 pub use memory::MemoryHost;
 pub use pinned::{PinnedHost, Pins};
 pub use real::RealHost;
+pub use revision::{Revision, RevisionError};
 pub use virtual_clock::VirtualHost;
 
 /// What stands at a path.

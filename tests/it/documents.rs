@@ -13,12 +13,17 @@ fn generated_documents_are_current() {
         manual::codes()
     );
     current("docs/codes.md", &codes);
-    let path = root().join("docs/cli.md");
-    let document = std::fs::read_to_string(&path).unwrap();
-    let (start, end) = ("<!-- generated: commands -->\n", "<!-- end -->");
-    let (before, rest) = document.split_once(start).unwrap();
+    current_part("docs/cli.md", "commands", &manual::commands());
+    current_part("docs/breaking.md", "kinds", &manual::kinds());
+}
+
+/// Whether the part of a document that is made from the program says what it should.
+fn current_part(name: &str, part: &str, text: &str) {
+    let document = std::fs::read_to_string(root().join(name)).unwrap();
+    let (start, end) = (format!("<!-- generated: {part} -->\n"), "<!-- end -->");
+    let (before, rest) = document.split_once(&start).unwrap();
     let (_, after) = rest.split_once(end).unwrap();
-    current("docs/cli.md", &format!("{before}{start}\n{}{end}{after}", manual::commands()));
+    current(name, &format!("{before}{start}\n{text}{end}{after}"));
 }
 
 /// Whether a document says what it should; the documents are long, so nobody wants to see both.
@@ -48,9 +53,21 @@ fn shells_get_completions_and_man_gets_pages() {
 #[test]
 fn help_knows_every_command_and_wrong_words_get_a_suggestion() {
     let list = planrun(["help"]).run();
-    for command in
-        ["check", "run", "graph", "eval", "explain", "export", "fmt", "schema", "init", "mock", "completions", "man"]
-    {
+    for command in [
+        "breaking",
+        "check",
+        "run",
+        "graph",
+        "eval",
+        "explain",
+        "export",
+        "fmt",
+        "schema",
+        "init",
+        "mock",
+        "completions",
+        "man",
+    ] {
         assert!(list.stdout.contains(&format!("  {command} ")), "{command}");
         let help = planrun(["help", command]).run();
         assert_eq!(help.status, 0, "{command}");

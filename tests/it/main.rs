@@ -5,6 +5,7 @@
 mod adversarial;
 mod allow;
 mod bad_input;
+mod breaking;
 mod cache;
 mod cel;
 mod check;

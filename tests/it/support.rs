@@ -66,6 +66,12 @@ impl Program {
         self
     }
 
+    /// With one more argument.
+    pub fn argument(mut self, argument: impl AsRef<OsStr>) -> Self {
+        self.command.arg(argument);
+        self
+    }
+
     /// Gives it this input.
     pub fn stdin(mut self, input: impl Into<Vec<u8>>) -> Self {
         self.stdin = input.into();

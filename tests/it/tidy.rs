@@ -18,7 +18,7 @@ const ROWS: &[&[&str]] = &[
     &["format", "project", "sema"],
     &["graph", "eval", "import"],
     &["lint", "engine", "forecast"],
-    &["mock", "plantest", "agent"],
+    &["mock", "plantest", "agent", "breaking"],
     &["lsp", "serve"],
     &["cli"],
 ];

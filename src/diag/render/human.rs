@@ -25,13 +25,23 @@ pub fn human(reports: &[FileReport], look: Look) -> String {
     let handler = handler(look);
     let all = reports.iter().flat_map(|report| report.diagnostics.iter().map(move |found| (report, found)));
     let left_out = all.clone().count().saturating_sub(MOST_DRAWN);
-    let drawings = all.take(MOST_DRAWN).map(|(report, found)| drawing(&handler, &report.source, found, look));
+    let drawings = all.take(MOST_DRAWN).map(|(report, found)| {
+        let heading = format!("{}[{}]", found.severity, found.code.name);
+        drawing(&handler, &report.source, found, heading, facts(&report.source, found, look), look)
+    });
     let left_out = (left_out > 0)
         .then(|| format!("{left_out} more findings are not drawn: --format short has them all, a line each\n"));
     let explained = reports.iter().flat_map(|report| &report.diagnostics).filter(|found| !found.code.page.is_empty());
     let worst = explained.min_by_key(|diagnostic| diagnostic.severity);
     let more = worst.map(|diagnostic| format!("More about a code: planrun explain {}\n", diagnostic.code.name));
     drawings.chain(left_out).chain(more).collect()
+}
+
+/// One drawing with a heading of its own, and words of its own below it.
+#[must_use]
+pub fn drawn(source: &SourceFile, found: &Diagnostic, heading: String, below: &[(&str, String)], look: Look) -> String {
+    let below = below.iter().map(|(word, fact)| (*word, wrap(&visible_text(fact), fact_width(look))));
+    drawing(&handler(look), source, found, heading, below.collect(), look)
 }
 
 fn handler(look: Look) -> GraphicalReportHandler {
@@ -43,12 +53,22 @@ fn handler(look: Look) -> GraphicalReportHandler {
         .without_syntax_highlighting()
 }
 
-/// One finding, with an empty line behind it.
-fn drawing(handler: &GraphicalReportHandler, source: &SourceFile, diagnostic: &Diagnostic, look: Look) -> String {
+/// A word and the lines of text beside it.
+type Fact<'a> = (&'a str, Vec<String>);
+
+/// One finding under a heading, with facts below it and an empty line behind it.
+fn drawing(
+    handler: &GraphicalReportHandler,
+    source: &SourceFile,
+    diagnostic: &Diagnostic,
+    heading: String,
+    facts: Vec<Fact<'_>>,
+    look: Look,
+) -> String {
     // The gutter with the line number and the ellipses take their share.
     let columns = look.width.saturating_sub(14).max(LEAST_COLUMNS);
     let finding = Finding {
-        code: format!("{}[{}]", diagnostic.severity, diagnostic.code.name),
+        code: heading,
         severity: diagnostic.severity,
         message: visible_line(&diagnostic.message).into_owned(),
         excerpt: Excerpt::new(source, diagnostic, columns),
@@ -58,7 +78,7 @@ fn drawing(handler: &GraphicalReportHandler, source: &SourceFile, diagnostic: &D
     if handler.render_report(&mut out, &finding).is_err() {
         out = format!("{}: {}\n", finding.code, finding.message);
     }
-    for line in facts(source, diagnostic, look) {
+    for line in lines(facts, look) {
         out.push_str(line.trim_end());
         out.push('\n');
     }
@@ -66,12 +86,22 @@ fn drawing(handler: &GraphicalReportHandler, source: &SourceFile, diagnostic: &D
     out
 }
 
-/// The lines below the drawing: a word each, its text beside it.
-fn facts(source: &SourceFile, diagnostic: &Diagnostic, look: Look) -> Vec<String> {
-    let width = look.width.saturating_sub(14);
+/// What is told below the drawing.
+fn facts<'a>(source: &SourceFile, diagnostic: &'a Diagnostic, look: Look) -> Vec<Fact<'a>> {
+    let width = fact_width(look);
     let facts = plain::facts(diagnostic).map(|(word, fact)| (word, wrap(&visible_text(&fact), width)));
     let mut facts = facts.collect::<Vec<_>>();
     facts.extend(diagnostic.fix.as_ref().map(|fix| ("fix", remedy(source, fix, width))));
+    facts
+}
+
+/// The columns for what stands beside a word.
+fn fact_width(look: Look) -> usize {
+    look.width.saturating_sub(14)
+}
+
+/// The words below each other, each with its text beside it.
+fn lines(facts: Vec<Fact<'_>>, look: Look) -> Vec<String> {
     let longest = facts.iter().map(|(word, _)| word.len()).max().unwrap_or(0);
     let mut lines = Vec::new();
     for (word, texts) in facts {

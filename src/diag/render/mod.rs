@@ -20,7 +20,7 @@ use crate::source::SourceFile;
 pub use diff::{coloured_diff, numbered_diff, unified_diff};
 pub use escape::{escape_json, visible_line, visible_text};
 pub use github::github;
-pub use human::human;
+pub use human::{drawn, human};
 pub use json::json;
 pub use junit::junit;
 pub use sarif::sarif;

@@ -1,0 +1,161 @@
+//! Permissions: what `allow` lists that nothing in it allowed before, and the other way round.
+
+use std::path::Path;
+
+use reqwest::Url;
+
+use super::{Finding, Pair, Side, kind};
+use crate::host::MemoryHost;
+use crate::source::Span;
+use crate::syntax::ast;
+use crate::tools::{Grant, Permissions};
+
+/// What stands for a pattern of files: what it names, and what may lie below that.
+const BELOW: [&str; 3] = ["", "/one", "/one/more"];
+
+pub(super) fn look(pair: &Pair<'_>, found: &mut Vec<Finding>) {
+    let grant = |side: Side<'_>| side.plan.allow.clone().unwrap_or_default();
+    let (was, is) = (grant(pair.then), grant(pair.now));
+    for (setting, pattern) in beyond(&is, &was) {
+        let places = (allow(pair.then), entry(pair.now, pattern).or_else(|| allow(pair.now)));
+        let message = format!("`allow` lists {setting}: \"{pattern}\", which nothing in it allowed");
+        found.push(pair.finding(&kind::PERMISSION_ADDED, format!("{setting}: {pattern}"), message, places));
+    }
+    for (setting, pattern) in beyond(&was, &is) {
+        let places = (entry(pair.then, pattern).or_else(|| allow(pair.then)), allow(pair.now));
+        let message = format!("`allow` does not allow {setting}: \"{pattern}\" any more");
+        found.push(pair.finding(&kind::PERMISSION_REMOVED, format!("{setting}: {pattern}"), message, places));
+    }
+}
+
+/// What a grant lists that the other one does not allow.
+fn beyond<'a>(grant: &'a Grant, other: &Grant) -> Vec<(&'static str, &'a str)> {
+    let mut found = Vec::new();
+    for (setting, own, others) in [
+        ("net", &grant.net, &other.net),
+        ("read", &grant.read, &other.read),
+        ("write", &grant.write, &other.write),
+        ("run", &grant.run, &other.run),
+        ("env", &grant.env, &other.env),
+    ] {
+        for pattern in own.iter().filter(|pattern| !others.contains(pattern)) {
+            let allowed = others.iter().any(|other| covers(setting, other, pattern));
+            if !allowed && !found.contains(&(setting, pattern.as_str())) {
+                found.push((setting, pattern.as_str()));
+            }
+        }
+    }
+    found
+}
+
+/// Whether one pattern is known to allow all that another one does. A pattern with wild cards is covered by an equal one,
+/// by one that allows everything, and by the folder that it stays in.
+fn covers(setting: &'static str, outer: &str, inner: &str) -> bool {
+    let only = |pattern: &str| {
+        let list = vec![pattern.to_owned()];
+        match setting {
+            "net" => Grant { net: list, ..Grant::default() },
+            "read" => Grant { read: list, ..Grant::default() },
+            "write" => Grant { write: list, ..Grant::default() },
+            "run" => Grant { run: list, ..Grant::default() },
+            _ => Grant { env: list, ..Grant::default() },
+        }
+    };
+    let Ok(permissions) = Permissions::new(&only(outer), Path::new("/"), &MemoryHost::default()) else { return false };
+    if setting == "net" {
+        return outer == "*" || addresses(inner).is_some_and(|all| all.iter().all(|url| permissions.net(url).is_ok()));
+    }
+    let is_wild = |text: &str| text.contains(['*', '?', '[', '{', '\\']);
+    match setting {
+        "run" => !is_wild(inner) && permissions.run(inner).is_ok(),
+        "env" => permissions.env(inner).is_ok(),
+        _ => {
+            let plain = inner.split('/').take_while(|part| !is_wild(part)).collect::<Vec<_>>().join("/");
+            // A folder with wild cards in it stands for itself only where the outer one has none.
+            let known = plain == inner || !is_wild(outer) || outer == "**";
+            let paths = BELOW.iter().map(|end| Path::new("/").join(format!("{plain}{end}")));
+            let allows = |path: &Path| match setting {
+                "write" => permissions.write(path, inner).is_ok(),
+                _ => permissions.read(path, inner).is_ok(),
+            };
+            // `..` may lead anywhere once it is resolved.
+            known && !inner.split('/').any(|part| part == "..") && paths.into_iter().all(|path| allows(&path))
+        }
+    }
+}
+
+/// The addresses that stand for a pattern of hosts without wild cards in its name; `None` for others.
+fn addresses(pattern: &str) -> Option<Vec<Url>> {
+    let behind = pattern.rfind(']').map_or(0, |at| at + 1);
+    let colon = pattern.get(behind..)?.rfind(':').map(|at| behind + at);
+    let (host, port) = colon.map_or((pattern, None), |at| (&pattern[..at], pattern.get(at + 1..)));
+    let bracketed = host.starts_with('[');
+    if host.contains(['*', '?', '{', '\\']) || (!bracketed && host.contains('[')) {
+        return None;
+    }
+    let urls = match port {
+        None => vec![format!("http://{host}/"), format!("https://{host}/")],
+        // The usual port of a scheme, the other one's, and one that is nobody's.
+        Some("*") => ["80", "443", "49151"].map(|port| format!("http://{host}:{port}/")).into(),
+        Some(port) => vec![format!("http://{host}:{port}/")],
+    };
+    urls.iter().map(|url| Url::parse(url).ok()).collect()
+}
+
+/// Where `allow` stands.
+fn allow(side: Side<'_>) -> Option<Span> {
+    settings(side).map(|settings| settings.span)
+}
+
+fn settings(side: Side<'_>) -> Option<&ast::Expr> {
+    side.written.body.statements.iter().find_map(|statement| {
+        if let ast::StatementKind::Allow(settings) = &statement.kind { Some(settings) } else { None }
+    })
+}
+
+/// Where a pattern is written in it.
+fn entry(side: Side<'_>, pattern: &str) -> Option<Span> {
+    let settings = settings(side)?;
+    let start = settings.span.start as usize;
+    let written = format!("\"{pattern}\"");
+    let at = side.source.slice(settings.span).find(&written)?;
+    Some(Span::new(start + at, start + at + written.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_allowed_in_other_words_is_not_new() {
+        let covered = [
+            ("net", "*", "*.example.com:8443"),
+            ("net", "*.example.com", "api.example.com"),
+            ("net", "127.0.0.1:*", "127.0.0.1:80"),
+            ("net", "[::1]:*", "[::1]:80"),
+            ("read", "data", "data/deep/a.txt"),
+            ("read", "data", "data/*.md"),
+            ("read", "**", "data"),
+            ("write", "out", "out/a"),
+            ("run", "git*", "git"),
+        ];
+        let beyond = [
+            ("net", "api.example.com", "api.example.com:*"),
+            ("net", "*.example.com", "*.org"),
+            ("net", "127.0.0.1:80", "127.0.0.1"),
+            ("read", "data/*.md", "data/a.txt"),
+            ("read", "data/*", "data/a"),
+            ("read", "data", "data/../secret"),
+            ("read", "data", "*"),
+            ("write", "out/a", "out"),
+            ("run", "git", "git*"),
+            ("env", "HOME", "HOM"),
+        ];
+        for (setting, outer, inner) in covered {
+            assert!(covers(setting, outer, inner), "{setting}: {outer} allows {inner}");
+        }
+        for (setting, outer, inner) in beyond {
+            assert!(!covers(setting, outer, inner), "{setting}: {outer} does not allow {inner}");
+        }
+    }
+}

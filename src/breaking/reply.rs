@@ -1,0 +1,29 @@
+//! The reply: what callers may find in it that they did not have to expect.
+
+use super::difference::{Change, differences};
+use super::{Finding, Pair, Side, kind};
+use crate::source::Span;
+
+pub(super) fn look(pair: &Pair<'_>, found: &mut Vec<Finding>) {
+    // Callers read fields by name, so that both may hold more than they declare.
+    let (was, is) = (pair.then.plan.returns.opened(), pair.now.plan.returns.opened());
+    for difference in differences(&was, &is, "") {
+        let kind = match &difference.change {
+            Change::Narrowed(_) | Change::Required => &kind::REPLY_NARROWED,
+            Change::Widened(_) | Change::Optional => &kind::REPLY_WIDENED,
+            Change::Changed(_) => &kind::REPLY_CHANGED,
+            Change::Removed => &kind::REPLY_FIELD_REMOVED,
+            Change::Added { .. } => &kind::REPLY_FIELD_ADDED,
+        };
+        let subject = if difference.path.is_empty() { "reply" } else { &difference.path };
+        let what =
+            if difference.path.is_empty() { "the reply".to_owned() } else { format!("`{subject}` of the reply") };
+        let places = (place(pair.then), place(pair.now));
+        found.push(pair.finding(kind, subject, format!("{what} {}", difference.change.told_to_readers()), places));
+    }
+}
+
+/// The declared type, where there is one.
+fn place(side: Side<'_>) -> Option<Span> {
+    side.written.returns.as_ref().map(|returns| returns.span)
+}

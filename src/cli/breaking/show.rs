@@ -1,0 +1,192 @@
+//! What changed, told to people, to programs and to GitHub Actions.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use super::{ChangedFile, Changes};
+use crate::breaking::{Class, Concern, Finding};
+use crate::diag::Diagnostic;
+use crate::diag::render::{FileReport, Look, Problem, Report, drawn, escape_json, github, visible_line};
+use crate::source::{SourceFile, Span};
+
+/// Plan by plan, class by class, with the lines of today.
+pub(super) fn people(changes: &Changes, look: Look) -> String {
+    let mut text = String::new();
+    for file in &changes.files {
+        for findings in file.comparison.findings.chunk_by(|one, other| one.plan == other.plan) {
+            plan(&mut text, changes, file, findings, look);
+        }
+    }
+    text
+}
+
+fn plan(text: &mut String, changes: &Changes, file: &ChangedFile, findings: &[Finding], look: Look) {
+    let breaking = findings.iter().filter(|found| found.kind.is_breaking()).count();
+    let Some(plan) = findings.first().map(|found| &found.plan) else { return };
+    let name = visible_line(&file.name);
+    let compatible = findings.len() - breaking;
+    // Writing to a string does not fail.
+    let _ = writeln!(text, "{plan} in {name}: {breaking} breaking, {compatible} compatible\n");
+    for class in findings.chunk_by(|one, other| one.kind.class == other.kind.class) {
+        let Some(word) = class.first().map(|found| found.kind.class) else { continue };
+        let _ = writeln!(text, "{word}\n");
+        for found in class {
+            text.push_str(&one(changes, file, found, look));
+        }
+    }
+}
+
+fn one(changes: &Changes, file: &ChangedFile, found: &Finding, look: Look) -> String {
+    let heading = format!("{}[{}]", found.kind.severity(), found.kind.name());
+    let mut below = vec![("for", found.kind.concern.to_string())];
+    below.extend(then(changes, file, found).map(|place| ("then", place)));
+    if let (Some(now), Some(diagnostic)) = (&file.versions.now, found.diagnostic()) {
+        return drawn(&now.source, &diagnostic, heading, &below, look);
+    }
+    // What is gone is drawn as it stood.
+    let was = file.versions.then.as_ref().map_or("", |then| then.source.text());
+    let source = SourceFile::new(format!("{}:{}", changes.revision, file.name), was);
+    let diagnostic = Diagnostic::new(&found.kind.code, found.then.unwrap_or_default(), found.message.clone());
+    drawn(&source, &diagnostic, heading, &below, look)
+}
+
+/// Where it stood, as git names files of a revision.
+fn then(changes: &Changes, file: &ChangedFile, found: &Finding) -> Option<String> {
+    let (source, span) = (&file.versions.then.as_ref()?.source, found.then?);
+    let place = source.position(span.start);
+    Some(format!("{}:{}:{}:{}", changes.revision, file.name, place.line, place.column))
+}
+
+/// Workflow commands, a line each; what has no place today is told without one.
+pub(super) fn commands(changes: &Changes) -> String {
+    let mut report = Report::default();
+    for file in &changes.files {
+        let beside = |found: &Finding| {
+            let then = then(changes, file, found).map(|place| format!(", then at {place}")).unwrap_or_default();
+            format!("{} for {}{then}", found.kind.severity(), found.kind.concern)
+        };
+        let now = file.versions.now.as_ref();
+        let placed = |found: &Finding| -> Option<Diagnostic> {
+            let diagnostic = found.diagnostic().filter(|_| now.is_some())?;
+            Some(diagnostic.help(beside(found)))
+        };
+        let (told, gone): (Vec<_>, Vec<_>) = file.comparison.findings.iter().partition(|found| placed(found).is_some());
+        if let Some(now) = now {
+            report.files.push(FileReport::new(now.source.clone(), told.into_iter().filter_map(placed).collect()));
+        }
+        report.problems.extend(gone.into_iter().map(|found| {
+            let message = format!("{}: {} ({})", found.kind.name(), found.message, beside(found));
+            Problem { file: Some(file.name.clone()), message }
+        }));
+    }
+    github(&report)
+}
+
+/// One document for programs.
+pub(super) fn document(changes: &Changes) -> String {
+    let findings = |file| changes_of(file);
+    let document = Document {
+        version: 1,
+        against: Against { revision: &changes.revision, commit: &changes.commit },
+        summary: Summary {
+            plans: changes.plans(),
+            breaking: changes.count(true),
+            compatible: changes.count(false),
+            accepted: changes.accepted,
+        },
+        changes: changes.files.iter().flat_map(findings).collect(),
+        left_out: changes
+            .left_out()
+            .map(|left_out| Skipped {
+                file: left_out.file,
+                plan: left_out.plan,
+                errors: if left_out.today { "now" } else { "then" },
+            })
+            .collect(),
+    };
+    // Text, numbers and lists only: nothing in the document can fail to become JSON.
+    escape_json(&serde_json::to_string_pretty(&document).unwrap_or_default()) + "\n"
+}
+
+fn changes_of(file: &ChangedFile) -> impl Iterator<Item = Change<'_>> {
+    let (then, now) = (file.versions.then.as_ref(), file.versions.now.as_ref());
+    file.comparison.findings.iter().map(move |found| Change {
+        kind: found.kind.name(),
+        class: found.kind.class,
+        severity: found.kind.severity(),
+        concerns: found.kind.concern,
+        file: &file.name,
+        plan: &found.plan,
+        subject: &found.subject,
+        message: &found.message,
+        span: now.zip(found.now).map(|(version, span)| range(&version.source, span)),
+        then: then.zip(found.then).map(|(version, span)| range(&version.source, span)),
+    })
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    version: u32,
+    against: Against<'a>,
+    summary: Summary,
+    changes: Vec<Change<'a>>,
+    left_out: Vec<Skipped<'a>>,
+}
+
+#[derive(Serialize)]
+struct Against<'a> {
+    revision: &'a str,
+    commit: &'a str,
+}
+
+#[derive(Serialize)]
+struct Summary {
+    plans: usize,
+    breaking: usize,
+    compatible: usize,
+    accepted: usize,
+}
+
+#[derive(Serialize)]
+struct Change<'a> {
+    kind: &'static str,
+    class: Class,
+    severity: &'static str,
+    concerns: Concern,
+    file: &'a str,
+    plan: &'a str,
+    subject: &'a str,
+    message: &'a str,
+    span: Option<Range>,
+    then: Option<Range>,
+}
+
+#[derive(Serialize)]
+struct Skipped<'a> {
+    file: &'a str,
+    plan: &'a str,
+    /// Which version has them.
+    errors: &'static str,
+}
+
+#[derive(Serialize)]
+struct Range {
+    start: Point,
+    end: Point,
+}
+
+#[derive(Serialize)]
+struct Point {
+    line: u32,
+    column: u32,
+    offset: u32,
+}
+
+fn range(source: &SourceFile, span: Span) -> Range {
+    let point = |offset| {
+        let place = source.position(offset);
+        Point { line: place.line, column: place.column, offset }
+    };
+    Range { start: point(span.start), end: point(span.end) }
+}
