@@ -7,8 +7,9 @@ use super::play::Manner;
 use super::slots::Slots;
 use super::world::{Call, Reaction, Response, Source, failure};
 use crate::protocol::Sent;
+use crate::sema::expr::Code;
 use crate::sema::test::{Mock, MockReaction, Reaction as Written, Test};
-use crate::tools::{Answer, CallError};
+use crate::tools::{Answer, CallError, Outcome};
 use crate::types::{ErrorClass, Signature, Validation};
 use crate::value::Value;
 
@@ -48,7 +49,7 @@ impl Mocks {
 
     fn react(&self, mock: &Mock, reaction: &MockReaction, call: &Call<'_>) -> Response {
         let reacts = match &reaction.reaction {
-            Written::Value(code) => Reaction::Answer(self.value(mock, code, call)),
+            Written::Value(code) => Reaction::Answer(Self::value(mock, code, call)),
             Written::Generated => Reaction::Answer(self.made_up.answer(call, self.seed, self.edge)),
             Written::Fail { class, message } => {
                 let message = message.as_ref().and_then(|message| Slots::none().evaluate(message).ok());
@@ -61,7 +62,7 @@ impl Mocks {
     }
 
     /// The value of an expression over the arguments of a call.
-    fn value(&self, mock: &Mock, code: &crate::sema::expr::Code, call: &Call<'_>) -> crate::tools::Outcome {
+    fn value(mock: &Mock, code: &Code, call: &Call<'_>) -> Outcome {
         let parameters = mock.signature.as_ref().map(|signature| signature.parameters.as_slice()).unwrap_or_default();
         let argument = |name: &str| Ok(call.request.arguments.get(name).cloned().unwrap_or(Value::Null));
         let slots = Slots::new(parameters.iter().map(|parameter| argument(&parameter.name)).collect());
@@ -98,7 +99,7 @@ fn is_for(mock: &Mock, call: &Call<'_>) -> bool {
     let signature = &call.request.signature;
     let same = mock.signature.as_ref().is_none_or(|known| is_same(known, signature));
     let argument = |name: &str| call.request.arguments.get(name).unwrap_or(&Value::Null);
-    let equal = |(name, wanted): &(Arc<str>, crate::sema::expr::Code)| {
+    let equal = |(name, wanted): &(Arc<str>, Code)| {
         Slots::none().evaluate(wanted).is_ok_and(|wanted| wanted == *argument(name))
     };
     same && mock.arguments.iter().all(equal)

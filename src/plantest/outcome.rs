@@ -6,9 +6,9 @@ use super::case::Case;
 use super::play::Played;
 use super::slots::Slots;
 use super::world::Called;
-use crate::engine::StepReport;
+use crate::engine::{Outcome, StepReport};
 use crate::protocol::RunState;
-use crate::sema::test::{Asked, Caller, OutcomePlace, Test};
+use crate::sema::test::{Asked, Caller, OutcomePlace};
 use crate::value::{Key, Map, Value};
 
 /// The values of a test's frame after its run.
@@ -30,7 +30,7 @@ pub fn slots(case: &Case, played: &Played) -> Slots {
     });
     let inputs =
         test.plan.parameters.iter().map(|parameter| Ok(input(case, &parameter.name, parameter.default.as_ref())));
-    let asked = test.asked.iter().map(|asked| Ok(asked_of(asked, test, &played.calls)));
+    let asked = test.asked.iter().map(|asked| Ok(asked_of(asked, &played.calls)));
     Slots::new(outcome.chain(inputs).chain(asked).collect())
 }
 
@@ -68,7 +68,7 @@ fn usage(played: &Played) -> Value {
 
 /// The steps of a run by their paths.
 fn steps(played: &Played) -> Value {
-    let reports = played.outcome.as_ref().map(|outcome| outcome.steps()).unwrap_or_default();
+    let reports = played.outcome.as_ref().map(Outcome::steps).unwrap_or_default();
     let entries = reports.into_iter().map(|report| (Key::String(report.path.clone()), step(report)));
     Value::Map(Arc::new(entries.collect::<Map>()))
 }
@@ -103,10 +103,10 @@ fn input(case: &Case, name: &str, default: Option<&crate::sema::expr::Code>) -> 
     given.or_else(|| Slots::none().evaluate(default?).ok()).unwrap_or(Value::Null)
 }
 
-fn asked_of(asked: &Asked, test: &Test, calls: &[Called]) -> Value {
-    let count = |caller: &Caller| calls.iter().filter(|call| is_by(caller, test, call)).count();
-    let first = |caller: &Caller| calls.iter().position(|call| is_by(caller, test, call));
-    let last = |caller: &Caller| calls.iter().rposition(|call| is_by(caller, test, call));
+fn asked_of(asked: &Asked, calls: &[Called]) -> Value {
+    let count = |caller: &Caller| calls.iter().filter(|call| is_by(caller, call)).count();
+    let first = |caller: &Caller| calls.iter().position(|call| is_by(caller, call));
+    let last = |caller: &Caller| calls.iter().rposition(|call| is_by(caller, call));
     match asked {
         Asked::Calls(caller) => Value::Int(i64::try_from(count(caller)).unwrap_or(i64::MAX)),
         Asked::Ran(caller) => Value::Bool(first(caller).is_some()),
@@ -115,7 +115,7 @@ fn asked_of(asked: &Asked, test: &Test, calls: &[Called]) -> Value {
 }
 
 /// Whether a call is one of a tool, or of a step and what it holds.
-fn is_by(caller: &Caller, _: &Test, call: &Called) -> bool {
+fn is_by(caller: &Caller, call: &Called) -> bool {
     match caller {
         Caller::Tool(tool) => call.tool == *tool,
         Caller::Step(name) => call.path.split(['.', '[']).any(|part| part == &**name),

@@ -83,11 +83,11 @@ pub fn play(
     stage: &Stage,
     program: &Arc<Program>,
     case: &Case,
-    cast: Cast,
+    players: Cast,
     manner: Manner,
     observer: &mut dyn Observer,
 ) -> Played {
-    let Cast { sources, clerk } = cast;
+    let Cast { sources, clerk } = players;
     let log = MemoryLog::default();
     let world = Arc::new(World::new(sources, log.clone()));
     let performance = Performance { stage, program, case, world: world.clone(), clerk, manner, log };

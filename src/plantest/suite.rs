@@ -12,7 +12,7 @@ use super::trace::trace;
 use super::verdict::{fault, faults};
 use crate::diag::render::{FileReport, Look, human};
 use crate::diag::{Diagnostic, codes};
-use crate::engine::{Observer, Order, Program, Silence};
+use crate::engine::{Observer, Order, Outcome, Program, Silence};
 use crate::graph;
 use crate::host::{Host as _, RealHost};
 use crate::sema::test::{Snapshot, SnapshotOf, Test};
@@ -90,7 +90,7 @@ impl Suite {
         for test in &self.checked.tests {
             match cases(test) {
                 Ok(cases) => {
-                    prepared.extend(cases.into_iter().map(|case| Prepared { test: test.clone(), case: Ok(case) }))
+                    prepared.extend(cases.into_iter().map(|case| Prepared { test: test.clone(), case: Ok(case) }));
                 }
                 Err(reason) => prepared.push(Prepared { test: test.clone(), case: Err(reason) }),
             }
@@ -178,7 +178,7 @@ impl Suite {
             }
         }
         for snapshot in test.snapshots.iter().filter(|snapshot| !snapshot.of.needs_run()) {
-            let text = match snapshot.of {
+            let drawn = match snapshot.of {
                 SnapshotOf::Diagnostics => {
                     let report = FileReport::new(self.source.clone(), found.clone());
                     human(&[report], Look::PLAIN)
@@ -187,7 +187,7 @@ impl Suite {
                     graph::draw::mermaid(&graph::drawing(&test.plan, &graph::build(&test.plan)))
                 }
             };
-            ran.kept.push(Kept { snapshot: *snapshot, text });
+            ran.kept.push(Kept { snapshot: *snapshot, text: drawn });
         }
     }
 
@@ -205,7 +205,7 @@ pub fn cast(stage: &Stage, test: &Arc<Test>, manner: Manner) -> Cast {
 }
 
 fn reply(played: &Played) -> String {
-    let reply = played.outcome.as_ref().and_then(|outcome| outcome.shown_reply());
+    let reply = played.outcome.as_ref().and_then(Outcome::shown_reply);
     let json = reply.map(|reply| reply.to_json()).unwrap_or_default();
     serde_json::to_string_pretty(&json).unwrap_or_default()
 }
@@ -213,11 +213,9 @@ fn reply(played: &Played) -> String {
 /// Where a plan is written, if it is one of this file.
 fn item_of(checked: &CheckedFile, plan: &Plan) -> Option<Span> {
     let own = checked.plans.iter().any(|own| std::ptr::eq(&raw const **own, plan));
-    let items = checked.tree.items.iter().filter(|_| own);
-    items
-        .filter_map(|item| match &item.kind {
-            ast::ItemKind::Plan(written) => (written.name.span == plan.span).then_some(item.span),
-            _ => None,
-        })
-        .next()
+    let mut items = checked.tree.items.iter().filter(|_| own);
+    items.find_map(|item| match &item.kind {
+        ast::ItemKind::Plan(written) => (written.name.span == plan.span).then_some(item.span),
+        _ => None,
+    })
 }

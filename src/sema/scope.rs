@@ -77,7 +77,7 @@ pub trait Scope {
         _function: &ast::Name,
         _arguments: &[ast::Argument],
         _span: Span,
-    ) -> Option<Result<Binding, Diagnostic>> {
+    ) -> Option<Result<Binding, Box<Diagnostic>>> {
         None
     }
 }

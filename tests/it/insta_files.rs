@@ -8,7 +8,8 @@ use std::process::Command;
 
 use planrun::diag::render::Look;
 use planrun::host::{Host, MemoryHost, RealHost};
-use planrun::plantest::snapshot::{Kept, Kind, Mode, Place, Settled, SnapshotError, Store, Verdict, pending};
+use planrun::plantest::snapshot::{Kept, Mode, Place, Settled, SnapshotError, Store, Verdict, pending};
+use planrun::sema::test::SnapshotOf as Kind;
 use tempfile::TempDir;
 
 /// Names the folder for what only runs as a process of its own.

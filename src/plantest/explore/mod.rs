@@ -161,14 +161,14 @@ fn gates(played: &Played) -> Vec<(Arc<str>, bool)> {
 
 fn travel(stage: &Stage, program: &Arc<Program>, case: &Case, trip: &Trip, base: &Played) -> Vec<Breach> {
     let mut manner = Manner::default();
-    let mut cast = cast(stage, &case.test, manner);
-    cast.clerk = cast.clerk.in_doubt(trip.happened);
+    let mut players = cast(stage, &case.test, manner);
+    players.clerk = players.clerk.in_doubt(trip.happened);
     match &trip.fault {
-        Fault::Fails { .. } | Fault::Crashes { .. } => cast.sources.insert(0, Box::new(Trouble(trip.fault.clone()))),
-        Fault::Gate { path, instead } => cast.clerk = cast.clerk.saying(path, *instead),
+        Fault::Fails { .. } | Fault::Crashes { .. } => players.sources.insert(0, Box::new(Trouble(trip.fault.clone()))),
+        Fault::Gate { path, instead } => players.clerk = players.clerk.saying(path, *instead),
         Fault::Order(seed) => manner.order = Order::Seeded(*seed),
     }
-    let played = play(stage, program, case, cast, manner, &mut Silence);
+    let played = play(stage, program, case, players, manner, &mut Silence);
     let mut found = breaches(&program.plan, &played);
     // What the test itself leads to is what its author wants.
     let before = breaches(&program.plan, base);

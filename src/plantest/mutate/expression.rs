@@ -41,10 +41,10 @@ impl Mutants<'_> {
                     self.operators(operand);
                 }
             }
-            ExprKind::Unary { operators, operand } => {
-                if operators.iter().all(|(operator, _)| *operator == UnaryOp::Not) {
-                    self.operators(operand);
-                }
+            ExprKind::Unary { operators, operand }
+                if operators.iter().all(|(operator, _)| *operator == UnaryOp::Not) =>
+            {
+                self.operators(operand);
             }
             _ => {}
         }

@@ -28,28 +28,32 @@ impl Mutants<'_> {
                     self.condition(condition);
                     self.block(body);
                 }
-                otherwise.iter().for_each(|body| self.block(body));
+                if let Some(body) = otherwise {
+                    self.block(body);
+                }
             }
             StatementKind::Ensure { condition, .. } => {
                 self.condition(condition);
                 self.remove(Kind::Guard, statement.span, "the `ensure` is gone");
             }
             StatementKind::Fail { when, .. } => {
-                when.iter().for_each(|when| self.condition(when));
+                self.guard(when.as_deref());
                 if when.is_some() {
                     self.remove(Kind::Guard, statement.span, "the `fail` is gone");
                 }
             }
             StatementKind::Reply(guarded) => self.guarded(guarded),
             StatementKind::Yield(guarded) | StatementKind::Next(guarded) => {
-                guarded.when.iter().for_each(|when| self.condition(when));
+                self.guard(guarded.when.as_deref());
             }
             StatementKind::Set { when, context, .. } => {
-                when.iter().for_each(|when| self.condition(when));
-                context.iter().for_each(|context| self.values(context));
+                self.guard(when.as_deref());
+                if let Some(context) = context {
+                    self.values(context);
+                }
             }
             StatementKind::Listener { when, body, .. } => {
-                when.iter().for_each(|when| self.condition(when));
+                self.guard(when.as_deref());
                 self.block(body);
             }
             StatementKind::Policy(settings) => self.policy(settings),
@@ -58,8 +62,14 @@ impl Mutants<'_> {
         }
     }
 
+    fn guard(&mut self, when: Option<&Expr>) {
+        if let Some(when) = when {
+            self.condition(when);
+        }
+    }
+
     fn guarded(&mut self, guarded: &Guarded) {
-        guarded.when.iter().for_each(|when| self.condition(when));
+        self.guard(guarded.when.as_deref());
         self.values(&guarded.value);
     }
 

@@ -21,7 +21,7 @@ impl Checker<'_> {
         match self.scope.asks(name, arguments, span) {
             Some(Ok(binding)) => return self.bound(&name.text, &binding, span),
             Some(Err(finding)) => {
-                self.report(finding);
+                self.report(*finding);
                 return Typed::fail("this asks about something that is not there", span);
             }
             None => {}

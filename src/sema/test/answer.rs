@@ -199,9 +199,9 @@ fn path_of(expression: &ast::Expr) -> Option<(String, Vec<Arc<str>>)> {
                         names.push(name.text.clone());
                     }
                     ast::LinkKind::Index { index, safe: false } => match &index.kind {
-                        ast::ExprKind::Literal(ast::Literal::Int(index)) => text.push_str(&format!("[{index}]")),
+                        ast::ExprKind::Literal(ast::Literal::Int(index)) => text.extend(["[", &index.to_string(), "]"]),
                         ast::ExprKind::Literal(ast::Literal::String(key)) => {
-                            text.push_str(&format!("[{}]", serde_json::Value::from(&**key)));
+                            text.extend(["[", &serde_json::Value::from(&**key).to_string(), "]"]);
                         }
                         _ => return None,
                     },

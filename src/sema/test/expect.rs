@@ -170,7 +170,7 @@ impl Scope for OutcomeScope {
         function: &ast::Name,
         arguments: &[ast::Argument],
         span: Span,
-    ) -> Option<Result<Binding, Diagnostic>> {
+    ) -> Option<Result<Binding, Box<Diagnostic>>> {
         if !FUNCTIONS.contains(&&*function.text) {
             return None;
         }
@@ -187,7 +187,12 @@ impl Scope for OutcomeScope {
 }
 
 impl OutcomeScope {
-    fn question(&self, function: &ast::Name, arguments: &[ast::Argument], span: Span) -> Result<Asked, Diagnostic> {
+    fn question(
+        &self,
+        function: &ast::Name,
+        arguments: &[ast::Argument],
+        span: Span,
+    ) -> Result<Asked, Box<Diagnostic>> {
         let values = arguments.iter().map(|argument| &argument.value).collect::<Vec<_>>();
         match (&*function.text, values.as_slice()) {
             ("calls", [caller]) => Ok(Asked::Calls(self.caller(caller)?)),
@@ -196,12 +201,12 @@ impl OutcomeScope {
             (name, _) => {
                 let count = if name == "before" { "two tools or steps" } else { "one tool or step" };
                 let message = format!("`{name}` takes {count}");
-                Err(Diagnostic::new(&codes::types::NO_OVERLOAD, span, message))
+                Err(Box::new(Diagnostic::new(&codes::types::NO_OVERLOAD, span, message)))
             }
         }
     }
 
-    fn caller(&self, expression: &ast::Expr) -> Result<Caller, Diagnostic> {
+    fn caller(&self, expression: &ast::Expr) -> Result<Caller, Box<Diagnostic>> {
         let written = match &expression.kind {
             ast::ExprKind::Name(name) => name.to_string(),
             ast::ExprKind::Path { base, links } => match (&base.kind, links.as_slice()) {
@@ -222,7 +227,7 @@ impl OutcomeScope {
         let tools = self.known.tools.iter().map(|(written, _)| written.as_str());
         let names = tools.chain(self.known.steps.iter().map(|step| &**step));
         let what = "tool that the plan calls, or step of it,";
-        Err(unknown(&codes::tests::TEST_PATH, what, &written, expression.span, names))
+        Err(Box::new(unknown(&codes::tests::TEST_PATH, what, &written, expression.span, names)))
     }
 }
 

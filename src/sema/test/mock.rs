@@ -68,19 +68,7 @@ impl TestChecker<'_> {
     pub(super) fn tool(&mut self, namespace: &ast::Name, tool: &ast::Name) -> Option<Arc<Signature>> {
         self.used.insert(namespace.text.clone());
         match self.shared.namespaces.get(&namespace.text) {
-            // A plan of another file may call what this file does not name.
-            None => match called(self.plan)
-                .into_iter()
-                .find(|signature| signature.namespace == namespace.text && signature.name == tool.text)
-            {
-                Some(signature) => Some(signature),
-                None => {
-                    let known = self.shared.namespaces.keys().map(|name| &**name);
-                    let code = &codes::names::UNKNOWN_NAMESPACE;
-                    self.diagnostics.push(unknown(code, "namespace", &namespace.text, namespace.span, known));
-                    None
-                }
-            },
+            None => self.tool_elsewhere(namespace, tool),
             Some(Namespace::Tools(catalog)) => {
                 let found = self.shared.tools.find(catalog, &tool.text).cloned();
                 if found.is_none() {
@@ -99,6 +87,18 @@ impl TestChecker<'_> {
             }
             Some(Namespace::Unresolved) => None,
         }
+    }
+
+    /// A tool that the file does not name, and its plan, which stands in another file, calls.
+    fn tool_elsewhere(&mut self, namespace: &ast::Name, tool: &ast::Name) -> Option<Arc<Signature>> {
+        let named = |signature: &Arc<Signature>| signature.namespace == namespace.text && signature.name == tool.text;
+        let found = called(self.plan).into_iter().find(named);
+        if found.is_none() {
+            let known = self.shared.namespaces.keys().map(|name| &**name);
+            let code = &codes::names::UNKNOWN_NAMESPACE;
+            self.diagnostics.push(unknown(code, "namespace", &namespace.text, namespace.span, known));
+        }
+        found
     }
 
     /// The arguments that a call must have, and the tool takes.
@@ -131,15 +131,15 @@ impl TestChecker<'_> {
 
     fn reaction(&mut self, signature: Option<&Signature>, outcome: &ast::MockOutcome) -> Option<Reaction> {
         match &outcome.kind {
-            ast::MockOutcomeKind::Value(value) => match signature {
-                Some(signature) => Some(Reaction::Value(self.result(signature, value))),
-                None => {
+            ast::MockOutcomeKind::Value(value) => {
+                let Some(signature) = signature else {
                     let message = "one value cannot be what every tool gives";
                     let finding = Diagnostic::new(&codes::tests::TEST_OUTCOME, value.span, message);
                     self.diagnostics.push(finding.help("write `mock _ => generated`"));
-                    None
-                }
-            },
+                    return None;
+                };
+                Some(Reaction::Value(self.result(signature, value)))
+            }
             ast::MockOutcomeKind::Generated => Some(Reaction::Generated),
             ast::MockOutcomeKind::Fail { class, message } => {
                 let class = self.raised(signature, class)?;

@@ -9,6 +9,7 @@ mod scope;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::checker::Shared;
 use super::expr::{Checker, Code, Expectation};
@@ -53,8 +54,7 @@ pub(super) fn check(
             continue;
         };
         let mut checker = TestChecker { shared, used, diagnostics, plan: &plan };
-        let checked = checker.test(item.span, test);
-        tests.push(Arc::new(checked));
+        tests.push(Arc::new(checker.test(item.span, test)));
     }
     tests
 }
@@ -141,16 +141,14 @@ impl TestChecker<'_> {
     }
 
     /// A length of time that is known now; zero where it is not, which is reported.
-    fn duration(&mut self, expression: &ast::Expr, what: &str) -> std::time::Duration {
+    fn duration(&mut self, expression: &ast::Expr, what: &str) -> Duration {
         let before = self.diagnostics.len();
         let code = self.constant_of(expression, &Type::Duration, &what);
-        match code.constant() {
-            Some(Value::Duration(nanos)) => std::time::Duration::from_nanos(u64::try_from(*nanos).unwrap_or(0)),
-            _ => {
-                self.must_be_known(before, expression.span, what);
-                std::time::Duration::ZERO
-            }
+        if let Some(Value::Duration(nanos)) = code.constant() {
+            return Duration::from_nanos(u64::try_from(*nanos).unwrap_or(0));
         }
+        self.must_be_known(before, expression.span, what);
+        Duration::ZERO
     }
 
     /// A number of times that is known now, at least 1.
