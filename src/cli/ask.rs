@@ -163,7 +163,8 @@ fn read_as(ty: &Type, text: String) -> Json {
     parsed.unwrap_or(plain)
 }
 
-fn read_line() -> Option<String> {
+/// A line that somebody types, without the blanks around it; `None` at the end of the input.
+pub(super) fn read_line() -> Option<String> {
     let mut line = String::new();
     let read = io::stdin().lock().read_line(&mut line);
     read.is_ok_and(|read| read > 0).then(|| line.trim().to_owned())

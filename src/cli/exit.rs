@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use crate::journal::store::JournalError;
+use crate::plantest::snapshot::SnapshotError;
 
 /// The ends that scripts can tell apart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -70,6 +71,18 @@ impl From<JournalError> for Failure {
             | JournalError::Misused(_)
             | JournalError::Output(_)
             | JournalError::Io { .. } => Self::Environment(error.to_string()),
+        }
+    }
+}
+
+impl From<SnapshotError> for Failure {
+    fn from(error: SnapshotError) -> Self {
+        match error {
+            SnapshotError::Setting(_) => Self::Usage(error.to_string()),
+            SnapshotError::Clash { .. }
+            | SnapshotError::Outside { .. }
+            | SnapshotError::Unreadable { .. }
+            | SnapshotError::Files { .. } => Self::Environment(error.to_string()),
         }
     }
 }

@@ -18,6 +18,7 @@ pub mod mutate;
 mod page;
 mod plan_files;
 pub mod progress;
+pub mod review;
 pub mod run;
 pub mod runs;
 pub mod schema;

@@ -1,0 +1,354 @@
+//! `planrun test --review` and `--accept`: somebody looks at the snapshots that wait, or takes them all.
+
+use std::fmt::Write as _;
+use std::io::{self, IsTerminal as _};
+use std::path::PathBuf;
+
+use owo_colors::OwoColorize as _;
+
+use super::{Exit, Failure, Terminal, ask};
+use crate::diag::render::{Look, numbered_diff, visible_line, visible_text};
+use crate::host::Host;
+use crate::plantest::snapshot::{Pending, pending};
+
+/// Shows each snapshot of these plan files that waits, and asks whether it is to be taken. Fine where all were taken;
+/// whatever was rejected or skipped still fails its test.
+///
+/// # Errors
+/// When nobody sits at the terminal, or a snapshot cannot be read or written.
+pub fn review(host: &dyn Host, plan_files: &[PathBuf], terminal: Terminal) -> Result<Exit, Failure> {
+    let waiting = pending(host, plan_files)?;
+    let present = io::stdin().is_terminal() && terminal.is_watched();
+    if !waiting.is_empty() && !present {
+        return Err(nobody(waiting.len()));
+    }
+    let look = Look { color: terminal.color_messages, ..terminal.look };
+    let mut session = Session { host, look, show: &mut |text| terminal.say_plainly(text), read: &mut ask::read_line };
+    let fates = session.run(&waiting)?;
+    Ok(told(&waiting, &fates, terminal))
+}
+
+/// Takes every snapshot of these plan files that waits.
+///
+/// # Errors
+/// When a snapshot cannot be read or written.
+pub fn accept_all(host: &dyn Host, plan_files: &[PathBuf], terminal: Terminal) -> Result<Exit, Failure> {
+    let waiting = pending(host, plan_files)?;
+    let fates = waiting.iter().map(|one| done(one, Fate::Accepted, host)).collect::<Result<Vec<_>, _>>()?;
+    Ok(told(&waiting, &fates, terminal))
+}
+
+/// What became of a snapshot that waited.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Fate {
+    Accepted,
+    Rejected,
+    Skipped,
+}
+
+/// What somebody answers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Answer {
+    This(Fate),
+    Remaining(Fate),
+    Diff,
+    Quit,
+}
+
+/// Somebody at a terminal, or a test in their place.
+struct Session<'s> {
+    host: &'s dyn Host,
+    look: Look,
+    show: &'s mut dyn FnMut(&str),
+    /// `None` at the end of the input, which leaves the rest as it is.
+    read: &'s mut dyn FnMut() -> Option<String>,
+}
+
+impl Session<'_> {
+    /// What became of each, in their order.
+    fn run(&mut self, waiting: &[Pending]) -> Result<Vec<Fate>, Failure> {
+        let mut fates = Vec::with_capacity(waiting.len());
+        let mut remaining = None;
+        let mut diff = true;
+        while let Some(one) = waiting.get(fates.len()) {
+            let answer = if let Some(fate) = remaining {
+                Answer::This(fate)
+            } else {
+                (self.show)(&shown(one, (fates.len() + 1, waiting.len()), diff, self.look));
+                self.ask(diff)
+            };
+            match answer {
+                Answer::This(fate) => fates.push(done(one, fate, self.host)?),
+                Answer::Remaining(fate) => remaining = Some(fate),
+                Answer::Diff => diff = !diff,
+                Answer::Quit => remaining = Some(Fate::Skipped),
+            }
+        }
+        Ok(fates)
+    }
+
+    /// Asks until there is an answer that means something.
+    fn ask(&mut self, diff: bool) -> Answer {
+        let other = if diff { "off" } else { "on" };
+        loop {
+            (self.show)(&format!("a)ccept, r)eject, s)kip, d)iff {other}; A, R, S: all remaining; q)uit: "));
+            match (self.read)() {
+                None => {
+                    // Nobody ended the line.
+                    (self.show)("\n");
+                    return Answer::Quit;
+                }
+                Some(text) => {
+                    if let Some(answer) = answer(&text) {
+                        return answer;
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn answer(text: &str) -> Option<Answer> {
+    Some(match text.trim() {
+        "a" | "accept" => Answer::This(Fate::Accepted),
+        "r" | "reject" => Answer::This(Fate::Rejected),
+        "s" | "skip" => Answer::This(Fate::Skipped),
+        "A" => Answer::Remaining(Fate::Accepted),
+        "R" => Answer::Remaining(Fate::Rejected),
+        "S" => Answer::Remaining(Fate::Skipped),
+        "d" | "diff" => Answer::Diff,
+        "q" | "quit" => Answer::Quit,
+        _ => return None,
+    })
+}
+
+fn done(one: &Pending, fate: Fate, host: &dyn Host) -> Result<Fate, Failure> {
+    match fate {
+        Fate::Accepted => one.accept(host)?,
+        Fate::Rejected => one.reject(host)?,
+        Fate::Skipped => {}
+    }
+    Ok(fate)
+}
+
+/// One snapshot with all that helps to judge it. What it brings may come from anywhere, and acts on no terminal.
+fn shown(one: &Pending, (number, of): (usize, usize), diff: bool, look: Look) -> String {
+    let name = one.target.to_string_lossy();
+    let name = visible_line(&name);
+    let name = if look.color { name.cyan().to_string() } else { name.into_owned() };
+    let new = if one.old.is_none() { ", new" } else { "" };
+    let mut text = format!("\n{number} of {of}: {name}{new}\n");
+    let mut line = |key: &str, value: &str| {
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "  {key}{}", visible_line(value));
+    };
+    let metadata = &one.metadata;
+    if let Some(source) = &metadata.source {
+        let at = metadata.assertion_line.map(|line| format!(":{line}")).unwrap_or_default();
+        line("source: ", &format!("{source}{at}"));
+    }
+    if let Some(description) = &metadata.description {
+        line("test: ", description);
+    }
+    if let Some(expression) = &metadata.expression {
+        line("statement: ", expression);
+    }
+    for further in &one.further {
+        line("", further);
+    }
+    text.push('\n');
+    text.push_str(&body(one, diff, look));
+    text.push('\n');
+    text
+}
+
+/// What would change, or what the snapshot would be.
+fn body(one: &Pending, diff: bool, look: Look) -> String {
+    let shown = |text: &str| format!("{}\n", visible_text(text));
+    let old = one.old.as_deref().unwrap_or_default();
+    match (diff, numbered_diff(old, &one.new, look)) {
+        (true, changes) if !changes.is_empty() => changes,
+        (true, _) if one.old.is_some() => "the text is as it is stored\n".to_owned(),
+        (true | false, _) if one.new.is_empty() => "the text is empty\n".to_owned(),
+        (true | false, _) => shown(&one.new),
+    }
+}
+
+/// Tells what became of them, and how many there were of each.
+fn told(waiting: &[Pending], fates: &[Fate], terminal: Terminal) -> Exit {
+    for line in account(waiting, fates) {
+        terminal.say(&line);
+    }
+    if fates.iter().all(|fate| *fate == Fate::Accepted) { Exit::Fine } else { Exit::Findings }
+}
+
+fn account(waiting: &[Pending], fates: &[Fate]) -> Vec<String> {
+    let word = |fate: Fate| match fate {
+        Fate::Accepted => "accepted",
+        Fate::Rejected => "rejected",
+        Fate::Skipped => "skipped",
+    };
+    if waiting.is_empty() {
+        return vec!["no snapshot waits for a review".to_owned()];
+    }
+    let each = waiting.iter().zip(fates);
+    let mut lines: Vec<String> =
+        each.map(|(one, fate)| format!("{} {}", word(*fate), visible_line(&one.target.to_string_lossy()))).collect();
+    let counted = [Fate::Accepted, Fate::Rejected, Fate::Skipped].map(|fate| {
+        let count = fates.iter().filter(|other| **other == fate).count();
+        (count > 0).then(|| format!("{count} {}", word(fate)))
+    });
+    lines.push(counted.into_iter().flatten().collect::<Vec<_>>().join(", "));
+    lines
+}
+
+fn nobody(waiting: usize) -> Failure {
+    let waits = if waiting == 1 { "1 snapshot waits" } else { &format!("{waiting} snapshots wait") };
+    Failure::Usage(format!(
+        "{waits} for a review, and nobody sits at the terminal: review where somebody does, or take all with `--accept`"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::host::MemoryHost;
+    use crate::plantest::snapshot::{Kind, Mode, Place, Store};
+
+    const TESTS: [&str; 5] = ["a", "b", "c", "d", "e"];
+
+    /// Five snapshots that wait; the last is new.
+    fn stage() -> MemoryHost {
+        let host = MemoryHost::new(0).with_file("p/a.plan", "");
+        for (mode, tests, text) in [(Mode::Accept, &TESTS[..4], "one\ntwo"), (Mode::Pending, &TESTS[..], "one\nTWO")] {
+            let store = Store::new(&host, Path::new("p"), mode);
+            let shelf = store.open(Path::new("p/a.plan"), TESTS).unwrap();
+            for test in tests {
+                shelf.settle(&Place { test, row: None, kind: Kind::Reply, line: 7 }, text).unwrap();
+            }
+        }
+        host
+    }
+
+    fn waiting(host: &MemoryHost) -> Vec<Pending> {
+        pending(host, &[PathBuf::from("p/a.plan")]).unwrap()
+    }
+
+    /// What is shown, and what becomes of them, where somebody types these lines.
+    fn typed(host: &MemoryHost, lines: &str) -> (String, Vec<String>) {
+        let waiting = waiting(host);
+        let mut shown = String::new();
+        let mut lines = lines.lines().map(str::to_owned);
+        let (show, read) = (&mut |text: &str| shown.push_str(text), &mut || lines.next());
+        let fates = Session { host, look: Look::PLAIN, show, read }.run(&waiting).unwrap();
+        (shown, account(&waiting, &fates))
+    }
+
+    fn stored(host: &MemoryHost, test: &str) -> String {
+        let content = host.read_file(Path::new(&format!("p/snapshots/a__{test}__reply.snap"))).unwrap_or_default();
+        content.lines().last().unwrap_or_default().to_owned()
+    }
+
+    #[test]
+    fn each_answer_does_what_it_says() {
+        let host = stage();
+        let (_, told) = typed(&host, "a\nr\n\nx\nskip\nd\nd\nA\n");
+        let told: Vec<&str> = told.iter().map(|line| line.trim_end_matches("__reply.snap")).collect();
+        let expected = [
+            "accepted p/snapshots/a__a",
+            "rejected p/snapshots/a__b",
+            "skipped p/snapshots/a__c",
+            "accepted p/snapshots/a__d",
+            "accepted p/snapshots/a__e",
+            "3 accepted, 1 rejected, 1 skipped",
+        ];
+        assert_eq!(told, expected);
+        assert_eq!(TESTS.map(|test| stored(&host, test)), ["TWO", "two", "two", "TWO", "TWO"]);
+        assert_eq!(waiting(&host).len(), 1, "only what was skipped waits");
+    }
+
+    #[test]
+    fn whoever_leaves_changes_nothing_more() {
+        for lines in ["r\nq\n", "r\n", "r\nS\n"] {
+            let host = stage();
+            let (_, told) = typed(&host, lines);
+            assert_eq!(told.last().unwrap(), "1 rejected, 4 skipped");
+            assert_eq!(waiting(&host).len(), 4);
+        }
+        let host = stage();
+        assert_eq!(typed(&host, "R\n").1.last().unwrap(), "5 rejected");
+        assert_eq!(typed(&host, "").1, ["no snapshot waits for a review"]);
+    }
+
+    #[test]
+    fn a_snapshot_is_shown_with_its_place_and_its_change() {
+        let (shown, _) = typed(&stage(), "S\n");
+        let expected = "
+1 of 5: p/snapshots/a__a__reply.snap
+  source: a.plan:7
+  test: a
+  statement: snapshot reply
+
+1 1 │  one
+2   │- two
+  2 │+ TWO
+
+a)ccept, r)eject, s)kip, d)iff off; A, R, S: all remaining; q)uit: ";
+        assert_eq!(shown, expected);
+        let (shown, _) = typed(&stage(), "d\nS\n");
+        assert!(shown.contains("\n\none\nTWO\n\na)ccept, r)eject, s)kip, d)iff on;"), "{shown}");
+        let (shown, _) = typed(&stage(), "s\ns\ns\ns\nS\n");
+        assert!(shown.contains("a__e__reply.snap, new\n") && shown.contains("\n  1 │+ one\n  2 │+ TWO\n"), "{shown}");
+    }
+
+    #[test]
+    fn nothing_in_a_snapshot_acts_on_the_terminal() {
+        let evil = "\u{1b}[2J\u{202e}\u{9b}31m\r\u{7}";
+        let header = format!("source: {evil}\ndescription: \"{evil}\"\ninfo:\n  x: {evil}\n");
+        let text = format!("---\n{header}---\n{evil}\n");
+        let host = MemoryHost::new(0).with_file("a.plan", "").with_file("snapshots/a__x__reply.snap.new", text.clone());
+        let lines = |look: Look| {
+            let waiting = pending(&host, &[PathBuf::from("a.plan")]).unwrap();
+            [shown(&waiting[0], (1, 1), true, look), shown(&waiting[0], (1, 1), false, look)]
+        };
+        for shown in lines(Look::PLAIN) {
+            assert!(
+                !shown.contains(|letter: char| letter != '\n' && letter.is_control() || letter == '\u{202e}'),
+                "{shown:?}"
+            );
+            assert!(shown.matches("\\u{1b}[2J\\u{202e}").count() >= 2, "{shown:?}");
+        }
+        for shown in lines(Look { color: true, ..Look::PLAIN }) {
+            assert!(!shown.contains("\u{1b}[2J") && shown.contains("\u{1b}[36m"), "{shown:?}");
+        }
+        // It is taken as it stands there all the same.
+        accept_all(&host, &[PathBuf::from("a.plan")], terminal()).unwrap();
+        let accepted = host.read_file(Path::new("snapshots/a__x__reply.snap")).unwrap();
+        assert!(
+            accepted.contains(&format!("x: {evil}\n")) && accepted.ends_with(&format!("---\n{}\n", evil.trim_end()))
+        );
+    }
+
+    fn terminal() -> Terminal {
+        Terminal { look: Look::PLAIN, color_messages: false, quiet: true, verbose: 0 }
+    }
+
+    #[test]
+    fn everything_is_accepted_without_a_question() {
+        let host = stage();
+        let plans = [PathBuf::from("p/a.plan")];
+        assert_eq!(accept_all(&host, &plans, terminal()).unwrap(), Exit::Fine);
+        assert!(TESTS.iter().all(|test| stored(&host, test) == "TWO") && waiting(&host).is_empty());
+        // Nobody need be there where nothing is to be asked.
+        assert_eq!(review(&host, &plans, terminal()).unwrap(), Exit::Fine);
+    }
+
+    #[test]
+    fn without_a_terminal_the_way_out_is_named() {
+        let error = nobody(2).to_string();
+        assert!(error.starts_with("2 snapshots wait for a review") && error.ends_with("take all with `--accept`"));
+        assert!(nobody(1).to_string().starts_with("1 snapshot waits"));
+    }
+}
