@@ -9,6 +9,7 @@ pub mod mutate;
 mod outcome;
 pub mod play;
 mod slots;
+pub mod report;
 pub mod snapshot;
 pub mod suite;
 pub mod trace;

@@ -45,6 +45,7 @@ mod sessions;
 mod shop;
 mod support;
 mod syntax;
+mod test_report;
 mod tidy;
 mod tools;
 mod types;

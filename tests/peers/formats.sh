@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The reports of `planrun check` before those who read them: SARIF by its published schema and by Microsoft's validator,
+# The reports of `planrun check` and `planrun test` before those who read them: SARIF by its published schema and by Microsoft's validator,
 # JUnit by the schema of Jenkins. Needs node, python3 and a package registry; takes no arguments.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -44,6 +44,10 @@ for format in sarif junit; do
     made "$format" "$reports/odd" "odd.$format"
 done
 
+# Those of `planrun test`: every end that a test can come to, and no test at all.
+PLANRUN_REPORTS=$reports cargo test --quiet --locked --test it test_report::leaves_reports -- --exact --ignored \
+    > "$reports/log" 2>&1 || { cat "$reports/log"; exit 1; }
+
 "$peers/python/bin/python" - "$peers" "$reports" <<'PYTHON'
 import json, pathlib, sys
 import jsonschema, xmlschema
@@ -58,8 +62,10 @@ for path in sorted(reports.glob("*.sarif")):
     for error in sarif.iter_errors(document):
         sys.exit(f"{path.name}: {error.json_path}: {error.message}")
     seen += len(document["runs"][0]["results"])
-for path in sorted(reports.glob("*.junit")):
+written = sorted(reports.glob("*.junit"))
+for path in written:
     junit.validate(path)
+assert {"tests.junit", "none.junit"} <= {path.name for path in written}, written
 assert seen > 100, f"only {seen} findings were looked at"
 print(f"{seen} findings fit the schemas of SARIF 2.1.0 and of Jenkins")
 PYTHON

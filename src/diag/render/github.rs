@@ -1,7 +1,5 @@
 //! Findings as workflow commands of GitHub Actions, which shows them at their lines.
 
-use std::fmt::Write as _;
-
 use super::plain::sentences;
 use super::{FileReport, Report, visible_text};
 use crate::diag::{Diagnostic, Severity};
@@ -16,10 +14,17 @@ pub fn github(report: &Report) -> String {
         }
     }
     for problem in &report.problems {
-        // Writing to a string does not fail.
-        let _ = writeln!(out, "::error title=planrun::{}", data(&visible_text(&problem.message)));
+        out.push_str(&workflow_command("error", &[("title", "planrun")], &visible_text(&problem.message)));
     }
     out
+}
+
+/// One command on its line: its properties, then its text. Whoever calls it has made the text harmless for terminals.
+#[must_use]
+pub fn workflow_command(command: &str, properties: &[(&str, &str)], text: &str) -> String {
+    let properties: Vec<String> =
+        properties.iter().map(|(name, value)| format!("{name}={}", property(value))).collect();
+    format!("::{command} {}::{}\n", properties.join(","), data(text))
 }
 
 fn push_command(out: &mut String, file: &FileReport, diagnostic: &Diagnostic) {
@@ -30,15 +35,18 @@ fn push_command(out: &mut String, file: &FileReport, diagnostic: &Diagnostic) {
     };
     let start = file.source.position(diagnostic.span.start);
     let end = file.source.position(diagnostic.span.end);
-    let name = property(&visible_text(file.source.name()));
-    let _ = write!(out, "::{command} file={name},line={}", start.line);
+    let name = visible_text(file.source.name());
+    let [line, column, end_line, end_column] =
+        [start.line, start.column, end.line, end.column].map(|number| number.to_string());
+    let mut properties = vec![("file", &*name), ("line", line.as_str())];
     // The runner drops columns where an annotation goes over several lines.
     if start.line == end.line {
-        let _ = write!(out, ",col={},endLine={},endColumn={}", start.column, end.line, end.column);
+        properties.extend([("col", &*column), ("endLine", &*end_line), ("endColumn", &*end_column)]);
     } else {
-        let _ = write!(out, ",endLine={}", end.line);
+        properties.push(("endLine", &end_line));
     }
-    let _ = writeln!(out, ",title={}::{}", property(diagnostic.code.name), data(&sentences(diagnostic)));
+    properties.push(("title", diagnostic.code.name));
+    out.push_str(&workflow_command(command, &properties, &sentences(diagnostic)));
 }
 
 /// Text behind the second `::`, where only the end of the line and the escape itself mean something.

@@ -2,11 +2,10 @@
 
 use std::io;
 
-use quick_xml::Writer;
-use quick_xml::events::{BytesDecl, BytesText, Event};
+use quick_xml::events::BytesText;
 
 use super::plain::sentences;
-use super::{FileReport, Problem, Report, visible_line};
+use super::{FileReport, Problem, Report, Xml, visible_line, xml_document};
 use crate::diag::Diagnostic;
 
 /// The name of the whole.
@@ -16,18 +15,10 @@ const NAME: &str = "planrun check";
 /// has something to say; a file without findings is a passed case; what could not be checked is a case in error.
 #[must_use]
 pub fn junit(report: &Report) -> String {
-    let mut writer = Writer::new_with_indent(Vec::new(), b' ', 2);
-    // Writing to memory does not fail.
-    let _ = document(&mut writer, report);
-    let mut text = String::from_utf8(writer.into_inner()).unwrap_or_default();
-    text.push('\n');
-    text
+    xml_document(|writer| document(writer, report))
 }
 
-type Out = Writer<Vec<u8>>;
-
-fn document(writer: &mut Out, report: &Report) -> io::Result<()> {
-    writer.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
+fn document(writer: &mut Xml, report: &Report) -> io::Result<()> {
     let cases = report.files.iter().map(cases).sum::<usize>() + report.problems.len();
     let failures = report.files.iter().map(failures).sum::<usize>();
     let counts = [cases, failures, report.problems.len()].map(|count| count.to_string());
@@ -51,7 +42,7 @@ fn failures(file: &FileReport) -> usize {
     file.diagnostics.iter().filter(|diagnostic| diagnostic.is_error()).count()
 }
 
-fn suite(writer: &mut Out, file: &FileReport) -> io::Result<()> {
+fn suite(writer: &mut Xml, file: &FileReport) -> io::Result<()> {
     let name = visible_line(file.source.name());
     let counts = [cases(file).to_string(), failures(file).to_string()];
     let attributes =
@@ -68,7 +59,7 @@ fn suite(writer: &mut Out, file: &FileReport) -> io::Result<()> {
     Ok(())
 }
 
-fn case(writer: &mut Out, file: &FileReport, suite: &str, diagnostic: &Diagnostic) -> io::Result<()> {
+fn case(writer: &mut Xml, file: &FileReport, suite: &str, diagnostic: &Diagnostic) -> io::Result<()> {
     let at = file.source.position(diagnostic.span.start);
     let name = format!("{} at {}:{}", diagnostic.code.name, at.line, at.column);
     let text = format!(
@@ -93,7 +84,7 @@ fn case(writer: &mut Out, file: &FileReport, suite: &str, diagnostic: &Diagnosti
     Ok(())
 }
 
-fn problem_suite(writer: &mut Out, problem: &Problem) -> io::Result<()> {
+fn problem_suite(writer: &mut Xml, problem: &Problem) -> io::Result<()> {
     let name = problem.file.as_deref().map_or("planrun".into(), visible_line);
     let message = visible_line(&problem.message);
     let attributes = [("name", &*name), ("tests", "1"), ("failures", "0"), ("errors", "1")];

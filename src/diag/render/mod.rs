@@ -11,6 +11,7 @@ mod plain;
 mod sarif;
 mod short;
 mod wrap;
+mod xml;
 
 use std::sync::Arc;
 
@@ -19,13 +20,15 @@ use crate::source::SourceFile;
 
 pub use diff::{coloured_diff, numbered_diff, unified_diff};
 pub use escape::{escape_json, visible_line, visible_text};
-pub use github::github;
+pub use github::{github, workflow_command};
 pub use human::{drawn, human};
 pub use json::json;
 pub use junit::junit;
+pub use plain::with_facts;
 pub use sarif::sarif;
 pub use short::short;
 pub use wrap::wrap;
+pub use xml::{Xml, xml_document};
 
 /// What was found in one file, in source order.
 #[derive(Clone, Debug)]

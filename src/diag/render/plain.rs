@@ -11,8 +11,14 @@ const LISTED_NAMES: usize = 16;
 /// The message, and a line each for what was wanted, what was found, what there is and what to do.
 #[must_use]
 pub(super) fn sentences(diagnostic: &Diagnostic) -> String {
-    let mut text = visible_text(&diagnostic.message).into_owned();
-    for (word, fact) in facts(diagnostic) {
+    with_facts(&diagnostic.message, facts(diagnostic))
+}
+
+/// A message, and a line for each fact beside it, with its word; nothing in them acts on a terminal.
+#[must_use]
+pub fn with_facts<'a>(message: &str, facts: impl IntoIterator<Item = (&'static str, Cow<'a, str>)>) -> String {
+    let mut text = visible_text(message).into_owned();
+    for (word, fact) in facts {
         text.push('\n');
         text.push_str(word);
         text.push_str(": ");
