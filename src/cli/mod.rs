@@ -24,6 +24,7 @@ pub mod runs;
 pub mod schema;
 mod terminal;
 pub mod test;
+mod watch;
 pub mod workspace;
 
 use std::path::PathBuf;

@@ -42,6 +42,8 @@ pub struct Ran {
     /// The name of the test, with its row.
     pub title: String,
     pub faults: Vec<Diagnostic>,
+    /// It passes in the order of the source, and not in another.
+    pub is_flaky: bool,
     /// What is to be compared with what was kept.
     pub kept: Vec<Kept>,
     /// What is not as it was kept, drawn for people.
@@ -114,6 +116,7 @@ impl Suite {
             row: None,
             title: test.name.to_string(),
             faults: Vec::new(),
+            is_flaky: false,
             kept: Vec::new(),
             differences: Vec::new(),
             took: Duration::ZERO,
@@ -157,6 +160,7 @@ impl Suite {
                 let message =
                     format!("it passes in the order of the source and fails in that of seed {seed}: {}", first.message);
                 ran.faults.push(Diagnostic { message, ..first });
+                ran.is_flaky = true;
                 return;
             }
         }

@@ -5,7 +5,6 @@ mod files;
 mod fix;
 mod projects;
 mod stats;
-mod watch;
 
 use std::path::{Path, PathBuf};
 
@@ -120,7 +119,7 @@ pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) ->
     if arguments.paths.iter().any(|path| path.as_os_str() == "-") {
         return Err(Failure::Usage("standard input cannot be watched; name files or folders".to_owned()));
     }
-    watch::watch(&arguments.paths, terminal, || once(arguments, task, terminal))
+    super::watch::watch(&arguments.paths, terminal, || once(arguments, task, terminal))
 }
 
 /// Looks for the plans, checks them, tells.

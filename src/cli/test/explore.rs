@@ -1,11 +1,12 @@
 //! `--explore`: what was found around the tests, with a test that shows each.
 
+use std::fmt::Write as _;
+
 use rayon::prelude::*;
 
 use super::FileRun;
 use super::files::{Tested, TestedFile};
 use crate::cli::check::counted;
-use crate::cli::{Failure, Terminal};
 use crate::diag::render::{visible_line, visible_text};
 use crate::engine::Silence;
 use crate::plantest::case::Case;
@@ -73,26 +74,23 @@ fn smallest(tested: &Tested, file: &TestedFile, discovery: &Discovery) -> String
     reproducer(&file.suite, discovery, &shows)
 }
 
-/// Prints what was found.
-///
-/// # Errors
-/// When the output cannot be written.
-pub(super) fn tell(explored: &[FileExplored<'_>], terminal: Terminal) -> Result<(), Failure> {
+/// What was found, for people.
+pub(super) fn told(explored: &[FileExplored<'_>]) -> String {
+    let mut text = String::new();
     let mut found = 0;
     for file in explored {
         for (discovery, test) in file.explored.discoveries.iter().zip(&file.tests) {
             found += 1;
             let name = visible_line(file.file.suite.source.name());
             let what = format!("{}: when {}", discovery.case.test.plan.name, discovery.fault);
-            terminal.print(&format!(
-                "FOUND [{}] {name}: {}\n      {}\n\n{}\n",
-                discovery.breach.name(),
-                visible_line(&what),
-                visible_line(&discovery.breach.to_string()),
-                visible_text(test)
-            ))?;
+            let (what, breach) = (visible_line(&what).into_owned(), discovery.breach.to_string());
+            let kind = discovery.breach.name();
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "FOUND [{kind}] {name}: {what}\n      {}\n", visible_line(&breach));
+            let _ = writeln!(text, "{}", visible_text(test));
         }
     }
     let runs: usize = explored.iter().map(|file| file.explored.runs).sum();
-    terminal.print(&format!("explored {}: {found} found\n", counted(runs, "run")))
+    let _ = writeln!(text, "explored {}: {found} found", counted(runs, "run"));
+    text
 }

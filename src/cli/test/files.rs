@@ -28,6 +28,14 @@ pub(in crate::cli) struct Tested {
     pub problems: Vec<Problem>,
 }
 
+impl Tested {
+    /// Whether some files cannot be tested.
+    pub fn is_broken(&self) -> bool {
+        let unread = !self.problems.is_empty() || !self.reports.is_empty();
+        unread || self.files.iter().any(|file| !file.suite.broken.is_empty())
+    }
+}
+
 /// One file with tests.
 pub(in crate::cli) struct TestedFile {
     pub suite: Suite,

@@ -3,6 +3,7 @@
 mod explore;
 pub(super) mod files;
 mod human;
+mod report;
 mod snapshots;
 
 use std::path::{Path, PathBuf};
@@ -12,9 +13,10 @@ use rayon::prelude::*;
 
 use self::files::{Tested, TestedFile};
 use self::snapshots::Wanted;
-use super::{Exit, Failure, Terminal};
+use super::{Exit, Failure, Terminal, plan_files, review, watch};
 use crate::engine::Silence;
 use crate::host::{Host as _, RealHost};
+use crate::plantest::report::{github, json, junit};
 use crate::plantest::snapshot::Mode;
 use crate::plantest::suite::{Prepared, Ran, Wish};
 
@@ -24,11 +26,14 @@ Examples:
   planrun test plans/refund.plan        those of one file
   planrun test -k \"is down\"             those whose names contain this
   planrun test --explore                and again with everything that can befall them
+  planrun test --accept                 take snapshots as they are; --review asks for each
+  planrun test --format junit           for CI services; also json and github
   planrun test --seeds 20               in twenty further orders: what fails in one of them is flaky";
 
 /// Test plans without their systems.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own on the command line")]
 pub struct Arguments {
     /// Files and folders. Folders are searched for *.plan, *.plan.json and *.plantest, except what git ignores.
     #[arg(value_name = "PATH", default_value = ".")]
@@ -45,8 +50,14 @@ pub struct Arguments {
     #[arg(long)]
     pub explore: bool,
     /// Take snapshots as they are now.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "review")]
     pub accept: bool,
+    /// Run nothing: show each snapshot that waits with what differs, and take it, reject it or leave it.
+    #[arg(long)]
+    pub review: bool,
+    /// Run again whenever a plan, a test, an app file or the project's file changes, until Ctrl-C.
+    #[arg(long, conflicts_with = "review")]
+    pub watch: bool,
     /// What becomes of snapshots that no test names any more.
     #[arg(long, value_name = "WHAT", default_value = "warn")]
     pub unreferenced: Unreferenced,
@@ -60,6 +71,12 @@ pub struct Arguments {
 pub enum Format {
     /// Failures in their lines, for people.
     Human,
+    /// One JSON document, for programs.
+    Json,
+    /// The XML of JUnit, for CI services.
+    Junit,
+    /// Workflow commands that GitHub Actions shows at their lines.
+    Github,
 }
 
 /// What becomes of snapshots that no test names.
@@ -82,28 +99,49 @@ pub(super) struct FileRun<'a> {
 /// # Errors
 /// When a path does not exist, no test is found, or the output cannot be written.
 pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) -> Result<Exit, Failure> {
+    if arguments.review {
+        let found = plan_files::find(&arguments.paths)?;
+        let paths: Vec<PathBuf> = found.files.iter().map(|file| file.path().to_owned()).collect();
+        return review::review(&RealHost, &paths, terminal);
+    }
+    if arguments.watch {
+        return watch::watch(&arguments.paths, terminal, || once(arguments, project, terminal));
+    }
+    once(arguments, project, terminal)
+}
+
+fn once(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) -> Result<Exit, Failure> {
     let began = RealHost.monotonic();
     let tested = files::open(&arguments.paths, project)?;
     let mut runs = run_all(&tested, arguments);
-    let mode = Mode::chosen(&RealHost, arguments.accept).map_err(|error| Failure::Usage(error.to_string()))?;
-    let wanted =
-        Wanted { mode, removes: arguments.unreferenced == Unreferenced::Delete, complete: arguments.filter.is_empty() };
-    let snapshots = snapshots::settle(&RealHost, &tested, &mut runs, wanted, terminal)?;
-    let took = RealHost.monotonic().saturating_sub(began);
-    match arguments.format {
-        Format::Human => human::tell(&tested, &runs, &snapshots, took, terminal)?,
-    }
+    let snapshots = snapshots::settle(&RealHost, &tested, &mut runs, wanted(arguments)?, terminal)?;
     let explored = if arguments.explore { explore::explore_all(&tested, &runs, arguments.seeds) } else { Vec::new() };
-    if arguments.explore {
-        explore::tell(&explored, terminal)?;
-    }
-    let discovered = explored.iter().any(|file| !file.explored.discoveries.is_empty());
-    let failed = runs.iter().flat_map(|run| &run.ran).any(|ran| !ran.faults.is_empty());
-    let broken = tested.files.iter().any(|file| !file.suite.broken.is_empty()) || !tested.problems.is_empty();
+    let took = RealHost.monotonic().saturating_sub(began);
+    let broken = tested.is_broken();
     if runs.iter().all(|run| run.ran.is_empty()) && !broken {
         return Err(Failure::Environment(nothing_found(arguments)));
     }
+    match arguments.format {
+        Format::Human => human::tell(&tested, &runs, &snapshots, took, terminal)?,
+        Format::Json => terminal.print(&json(&report::report(&tested, &runs, took)))?,
+        Format::Junit => terminal.print_exactly(&junit(&report::report(&tested, &runs, took)))?,
+        Format::Github => terminal.print(&github(&report::report(&tested, &runs, took)))?,
+    }
+    if arguments.explore {
+        let told = explore::told(&explored);
+        // Beside a document for programs.
+        if arguments.format == Format::Human { terminal.print(&told)? } else { terminal.say_plainly(&told) }
+    }
+    let discovered = explored.iter().any(|file| !file.explored.discoveries.is_empty());
+    let failed = runs.iter().flat_map(|run| &run.ran).any(|ran| !ran.faults.is_empty());
     Ok(if failed || broken || discovered { Exit::Findings } else { Exit::Fine })
+}
+
+/// What is wanted of snapshots.
+fn wanted(arguments: &Arguments) -> Result<Wanted, Failure> {
+    let mode = Mode::chosen(&RealHost, arguments.accept).map_err(|error| Failure::Usage(error.to_string()))?;
+    let removes = arguments.unreferenced == Unreferenced::Delete;
+    Ok(Wanted { mode, removes, complete: arguments.filter.is_empty() })
 }
 
 /// Plays every case that is wanted, as many at a time as there are threads.

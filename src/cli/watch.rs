@@ -1,4 +1,4 @@
-//! `--watch`: checks again whenever a plan or what surrounds it changes.
+//! `--watch`: does it again whenever a plan or what surrounds it changes.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
@@ -11,14 +11,14 @@ use crate::cli::{Exit, Failure, Terminal};
 /// Editors write a file in several steps; a change counts when it has been quiet for so long.
 const QUIET: Duration = Duration::from_millis(80);
 
-/// Checks now, and again after each change, until Ctrl-C, which ends the process with 130 as everywhere.
+/// Does it now, and again after each change, until Ctrl-C, which ends the process with 130 as everywhere.
 ///
 /// # Errors
-/// When the paths cannot be watched. What keeps one check from its work is told, and the next may do it.
+/// When the paths cannot be watched. What keeps one turn from its work is told, and the next may do it.
 pub(super) fn watch(
     paths: &[PathBuf],
     terminal: Terminal,
-    check: impl Fn() -> Result<Exit, Failure>,
+    once: impl Fn() -> Result<Exit, Failure>,
 ) -> Result<Exit, Failure> {
     let (sender, changes) = mpsc::channel();
     let failed = |error: notify::Error| Failure::Environment(format!("cannot watch for changes: {error}"));
@@ -38,7 +38,7 @@ pub(super) fn watch(
     }
     loop {
         terminal.clear();
-        if let Err(failure) = check() {
+        if let Err(failure) = once() {
             terminal.complain(&failure.to_string());
         }
         terminal.say("waiting for changes; Ctrl-C ends it");
@@ -51,7 +51,7 @@ pub(super) fn watch(
 
 /// Whether an event can change what is found: a plan, an app file, the project's file or a folder, and not only read.
 fn matches(event: &Event) -> bool {
-    let endings = ["plan", "yaml", "yml", "json"];
+    let endings = ["plan", "plantest", "yaml", "yml", "json"];
     let meant = |path: &PathBuf| {
         let own = path.components().any(|part| [".planrun", ".git"].iter().any(|own| part.as_os_str() == *own));
         let ending = path.extension();
