@@ -18,8 +18,9 @@ use crate::host::RealHost;
 use crate::plantest::mutate::{Kind, Mutant, mutants};
 use crate::plantest::snapshot::{Mode, Place, Store};
 use crate::plantest::suite::{Prepared, Ran, Suite, Wish};
-use crate::sema::Files;
-use crate::source::SourceFile;
+use crate::sema::{CheckedFile, Files};
+use crate::source::{SourceFile, Span};
+use crate::syntax::ast::ItemKind;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -92,9 +93,9 @@ pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) ->
         all.extend(found.into_iter().map(|mutant| (index, mutant)));
     }
     let tried = |(index, mutant): (usize, Mutant)| {
-        let source = &*tested.files[index].suite.source;
-        let fate = fate(&tested, &used, source, &mutant);
-        Tried { source, mutant, fate }
+        let home = &tested.files[index];
+        let fate = fate(&tested, &used, home, &mutant);
+        Tried { source: &home.suite.source, mutant, fate }
     };
     let tried: Vec<Tried<'_>> = all.into_par_iter().map(tried).collect();
     let share = share(&tried);
@@ -115,23 +116,30 @@ fn used_by(tested: &Tested, file: &TestedFile) -> Vec<String> {
     used
 }
 
-/// What becomes of a mutant: every file of tests that sees it is checked and run again.
-fn fate(tested: &Tested, used: &[Vec<String>], source: &SourceFile, mutant: &Mutant) -> Fate {
-    let name = source.name();
-    let text = mutant.apply(source.text());
+/// What becomes of a mutant: the check refuses its plan, or every file of tests that sees it is checked and run again. A
+/// test that does not fit the plan any more has noticed.
+fn fate(tested: &Tested, used: &[Vec<String>], home: &TestedFile, mutant: &Mutant) -> Fate {
+    let name = home.suite.source.name();
+    let text = mutant.apply(home.suite.source.text());
+    let workspace = &tested.workspaces[home.project];
+    let changed = Changed { files: workspace.files(), name, text: &text };
+    let errors = |checked: &CheckedFile| {
+        let tests = checked.tree.items.iter().filter(|item| matches!(item.kind, ItemKind::Test(_)));
+        let tests: Vec<Span> = tests.map(|item| item.span).collect();
+        let found = checked.diagnostics.iter().filter(|found| found.is_error());
+        found.map(|found| tests.iter().any(|test| test.contains(found.span))).collect::<Vec<_>>()
+    };
+    let own = workspace.find(&SourceFile::new(name, text.as_str()), &changed);
+    if errors(&own).contains(&false) {
+        return Fate::Rejected;
+    }
     let sees = |(index, _): &(usize, &TestedFile)| used[*index].iter().any(|used| used == name);
     for (_, file) in tested.files.iter().enumerate().filter(sees) {
-        let workspace = &tested.workspaces[file.project];
-        let changed = Changed { files: workspace.files(), name, text: &text };
         let own = file.suite.source.name() == name;
-        let text = if own { text.clone() } else { file.suite.source.text().to_owned() };
+        let text = if own { &text } else { file.suite.source.text() };
         let source = SourceFile::new(file.suite.source.name(), text);
-        let mut checked = workspace.find(&source, &changed);
-        workspace.severities.apply(&mut checked.diagnostics);
-        if checked.diagnostics.iter().any(Diagnostic::is_error) {
-            return Fate::Rejected;
-        }
-        if failure(tested, file, &Suite::new(source, checked)).is_some() {
+        let checked = workspace.find(&source, &changed);
+        if !errors(&checked).is_empty() || failure(tested, file, &Suite::new(source, checked)).is_some() {
             return Fate::Killed;
         }
     }

@@ -1,5 +1,6 @@
 //! Whoever answers the questions of a run, as the `answer`s of a test say.
 
+use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -18,8 +19,16 @@ pub struct Clerk {
     said: Arc<Mutex<Said>>,
     /// What is said instead, by the path of the question.
     instead: Option<(Arc<str>, Instead)>,
-    /// Whether calls of which nobody knows happened, where the test does not say.
-    doubts: Option<bool>,
+    /// What is said of calls of which nobody knows, where the test does not say.
+    doubts: Option<Doubts>,
+}
+
+/// What is said of calls of which nobody knows whether they happened.
+#[derive(Clone)]
+pub struct Doubts {
+    pub happened: bool,
+    /// What they gave, by the paths of their steps.
+    pub given: Arc<BTreeMap<Arc<str>, Json>>,
 }
 
 /// What people say instead of what the test has them say.
@@ -56,8 +65,8 @@ impl Clerk {
 
     /// The same, with this answer to whether calls happened of which nobody knows.
     #[must_use]
-    pub fn in_doubt(mut self, happened: Option<bool>) -> Self {
-        self.doubts = happened;
+    pub fn in_doubt(mut self, doubts: Option<Doubts>) -> Self {
+        self.doubts = doubts;
         self
     }
 
@@ -89,11 +98,10 @@ impl Clerk {
 
     /// The answer to whether a call happened, where the test does not say.
     fn doubted(&self, asking: &Asking) -> Option<Given> {
-        let happened = self.doubts.filter(|_| asking.question.kind == Waiting::Answer)?;
-        let mut value = json!({ "happened": happened });
-        if happened {
-            // What it gave is made up by its type.
-            value["value"] = super::generated::of_schema(&asking.question.form.first()?.schema)?;
+        let doubts = self.doubts.as_ref().filter(|_| asking.question.kind == Waiting::Answer)?;
+        let mut value = json!({ "happened": doubts.happened });
+        if doubts.happened {
+            value["value"] = doubts.given.get(&asking.path).cloned()?;
         }
         Some(Given { path: asking.path.clone(), value, by: asking.question.by.clone(), note: None })
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use serde_json::{Map, Value as Json};
+use serde_json::Map;
 
 use super::world::Call;
 use crate::protocol::Sent;
@@ -62,9 +62,4 @@ impl MadeUp {
         });
         known.examples.clone()
     }
-}
-
-/// A value that fits a schema; nothing where none can be made up.
-pub(super) fn of_schema(schema: &Json) -> Option<Json> {
-    Examples::new(schema).ok()?.make(&Map::new(), 0, Choice::Usual).ok()
 }

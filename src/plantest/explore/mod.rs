@@ -5,16 +5,16 @@ mod fault;
 pub mod invariants;
 mod reproduce;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rayon::prelude::*;
 
 use super::case::Case;
-use super::clerk::{Instead, without_indices};
+use super::clerk::{Doubts, Instead, without_indices};
 use super::play::{Manner, Played, Stage, play};
 use super::suite::{Suite, cast};
-use crate::engine::{Order, Program, Silence};
+use crate::engine::{Order, Outcome, Program, Silence};
 use crate::journal::Waiting;
 use crate::sema::test::raisable;
 use crate::types::{ErrorClass, Signature};
@@ -162,7 +162,7 @@ fn gates(played: &Played) -> Vec<(Arc<str>, bool)> {
 fn travel(stage: &Stage, program: &Arc<Program>, case: &Case, trip: &Trip, base: &Played) -> Vec<Breach> {
     let mut manner = Manner::default();
     let mut players = cast(stage, &case.test, manner);
-    players.clerk = players.clerk.in_doubt(trip.happened);
+    players.clerk = players.clerk.in_doubt(trip.happened.map(|happened| Doubts { happened, given: given(base) }));
     match &trip.fault {
         Fault::Fails { .. } | Fault::Crashes { .. } => players.sources.insert(0, Box::new(Trouble(trip.fault.clone()))),
         Fault::Gate { path, instead } => players.clerk = players.clerk.saying(path, *instead),
@@ -181,6 +181,12 @@ fn travel(stage: &Stage, program: &Arc<Program>, case: &Case, trip: &Trip, base:
         found.extend(differs(base, &played));
     }
     found
+}
+
+/// What the steps of a run gave, by their paths.
+fn given(played: &Played) -> Arc<BTreeMap<Arc<str>, serde_json::Value>> {
+    let steps = played.outcome.as_ref().map(Outcome::steps).unwrap_or_default();
+    Arc::new(steps.into_iter().map(|step| (step.path, step.output.to_json())).collect())
 }
 
 /// What is another outcome in another order.
