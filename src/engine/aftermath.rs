@@ -8,6 +8,7 @@ use super::Program;
 use super::dispatcher::{Dispatcher, NodeRef};
 use super::doubt::Doubt;
 use super::frame::{Ending, FrameId, Owner, Role};
+use super::observer::Reached;
 use super::outcome::{CheckReport, CheckStatus, Verification};
 use crate::journal::{EventKind, StepError};
 use crate::protocol::StepState;
@@ -157,6 +158,7 @@ impl Dispatcher<'_> {
             0 => format!("{own}.{word}"),
             number => format!("{own}.{word}[{number}]"),
         };
+        self.reached(at, if role == Role::Undo { Reached::Undone } else { Reached::Verified });
         let owner = Owner { frame: at.0, node: at.1, role };
         let frame = self.open_frame(self.frames[at.0].scope, body, Some(at.0), Some(owner), path.into());
         self.start_frame(frame);

@@ -10,6 +10,7 @@ use super::copies::Again;
 use super::dispatcher::{Dispatcher, NodeRef, Timer};
 use super::failure::timed_out;
 use super::frame::FrameId;
+use super::observer::Reached;
 use super::sensitive::below;
 use super::settle::End;
 use crate::journal::{ARGUMENTS, Dispatch, EventKind, PastCall, PastPhase, StepError, Used, Waiting};
@@ -406,6 +407,7 @@ impl Dispatcher<'_> {
                 }
             }
             Err(error) => {
+                self.reached(at, Reached::Failed(&error.class));
                 let path = self.path(program, at);
                 let error = Arc::new(StepError::attempt(error, leaf.effect, &path, attempts));
                 self.attempt_failed(at, step, leaf, error);

@@ -9,6 +9,7 @@ use indexmap::IndexMap;
 use super::Program;
 use super::dispatcher::{Dispatcher, NodeRef};
 use super::frame::{Ending, FrameId, Owner, Role};
+use super::observer::Reached;
 use super::settle::End;
 use crate::eval::EvalError;
 use crate::journal::StepError;
@@ -88,6 +89,7 @@ impl Dispatcher<'_> {
             Ok(state) => state,
             Err(error) => return self.expression_failed(program, at, &error),
         };
+        self.reached(at, Reached::Elements(state.list.len()));
         self.compounds.insert(at, Compound::Each(state));
         self.next_elements(program, at, each);
     }
@@ -214,6 +216,9 @@ impl Dispatcher<'_> {
             return self.expression_failed(program, at, &EvalError::plain(message, crate::source::Span::at(0)));
         }
         state.round += 1;
+        if round == 1 {
+            self.reached(at, Reached::Again);
+        }
         if self.too_many_steps(program, body, self.frames[at.0].scope) {
             return;
         }
@@ -332,6 +337,9 @@ impl Dispatcher<'_> {
         state.yields.extend(yields);
         let Some(next) = next else {
             let yields = std::mem::take(&mut state.yields);
+            if state.round == 1 {
+                self.reached(at, Reached::Once);
+            }
             return self.complete(at, Value::List(Arc::new(yields)));
         };
         let node = self.node(program, at);

@@ -16,7 +16,8 @@ use super::budget::Spent;
 use super::clock;
 use super::compound::Compound;
 use super::event::{Reactions, reacts};
-use super::frame::{Ending, Frame, FrameId, View};
+use super::frame::{Ending, Frame, FrameId, Role, View};
+use super::observer::Reached;
 use super::order::Draw;
 use super::outcome::{Interruption, Outcome, Usage};
 use super::park::Parking;
@@ -30,7 +31,7 @@ use crate::journal::{EventKind, StepError};
 use crate::protocol::{RunState, StepState};
 use crate::secrets::Redactor;
 use crate::sema::expr::Code;
-use crate::sema::{Block, BlockId, Node};
+use crate::sema::{Block, BlockId, Node, NodeId};
 use crate::types::ErrorClass;
 use crate::value::Value;
 
@@ -44,6 +45,7 @@ const MAX_VALUE_DEPTH: usize = 256;
 pub(super) type NodeRef = (FrameId, u32);
 
 /// The state of a run.
+#[expect(clippy::struct_excessive_bools, reason = "each is an independent fact of the run")]
 pub(super) struct Dispatcher<'a> {
     pub context: Context<'a>,
     pub scopes: Vec<Scope>,
@@ -93,6 +95,8 @@ pub(super) struct Dispatcher<'a> {
     /// Why the process ends before the run does.
     pub interruption: Option<Interruption>,
     finished: bool,
+    /// Somebody wants to know what is reached.
+    watched: bool,
 }
 
 /// What a timer is for. The number tells a timer of an earlier phase from one that counts.
@@ -118,6 +122,7 @@ impl<'a> Dispatcher<'a> {
         let people = People::new(std::mem::take(&mut context.answering));
         let draw = Draw::new(context.order);
         let recording = Recording::new(context.log.take(), past, now);
+        let watched = context.observer.watches();
         Self {
             context,
             scopes: Vec::new(),
@@ -152,6 +157,7 @@ impl<'a> Dispatcher<'a> {
             cancelled_for_good: false,
             interruption: None,
             finished: false,
+            watched,
         }
     }
 
@@ -300,6 +306,23 @@ impl<'a> Dispatcher<'a> {
                 return;
             }
         }
+    }
+
+    /// Tells whoever wants to know what a statement has come to. What looks at a step, and what takes it back, is told
+    /// of as a whole.
+    pub(super) fn reached(&mut self, (frame, node): NodeRef, what: Reached<'_>) {
+        if self.watched {
+            self.tell_reached((frame, node), what);
+        }
+    }
+
+    fn tell_reached(&mut self, (frame, node): NodeRef, what: Reached<'_>) {
+        let owner = self.frames[frame].owner;
+        if owner.is_some_and(|owner| matches!(owner.role, Role::Verify | Role::Undo)) {
+            return;
+        }
+        let (program, block) = (self.program(frame), self.frames[frame].block);
+        self.context.observer.reached(&program.plan, block, NodeId(node), what);
     }
 
     /// Calls due timers.

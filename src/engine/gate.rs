@@ -7,6 +7,7 @@ use super::Program;
 use super::attempt::{Leaf, tool_call};
 use super::clock;
 use super::dispatcher::{Dispatcher, NodeRef, Timer};
+use super::observer::Reached;
 use super::sensitive::{below, in_arguments};
 use crate::eval::EvalError;
 use crate::journal::{ARGUMENTS, EventKind, Question, StepError, Waiting};
@@ -119,6 +120,7 @@ impl Dispatcher<'_> {
 
     /// Somebody has agreed.
     pub(super) fn approve(&mut self, at: NodeRef, question: &Arc<Question>) {
+        self.reached(at, Reached::Approved);
         self.people.approvals.insert(at, Approval { question: question.clone(), used: false });
         if let Some(leaf) = self.leaves.get(&at) {
             let number = leaf.number;

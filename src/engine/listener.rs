@@ -9,6 +9,7 @@ use super::Program;
 use super::dispatcher::{Dispatcher, NodeRef};
 use super::event::Subject;
 use super::frame::{Ending, Flags, FrameId, Life, Owner, Role};
+use super::observer::Reached;
 use super::settle::End;
 use crate::eval::EvalError;
 use crate::journal::{EventKind, StepError};
@@ -147,6 +148,9 @@ impl Dispatcher<'_> {
             None => Ok(true),
             Some(when) => self.decision(frame, when),
         };
+        if let (Some(_), Ok(wanted)) = (&listener.when, &wanted) {
+            self.reached(at, Reached::Decided(*wanted));
+        }
         let may_fire = self.reactions.listeners.get(&at).is_some_and(Hearing::may_fire);
         if !matches!(wanted, Ok(true)) || !may_fire {
             self.frames.truncate(frame);
@@ -168,6 +172,7 @@ impl Dispatcher<'_> {
         hearing.fired += 1;
         hearing.queue.push_back(frame);
         self.frames[at.0].heard.insert(at.1, StepState::Running);
+        self.reached(at, Reached::Fired);
         self.emit(EventKind::ListenerFired { path: &path });
         if !self.too_many_firings(at.0) && !self.too_many_steps(program, listener.body, self.frames[at.0].scope) {
             self.next_firing(at);

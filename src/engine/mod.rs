@@ -44,7 +44,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use copies::{Again, Copied, Copies};
 pub use listener::ListenerReport;
-pub use observer::{Observer, Silence, short_duration};
+pub use observer::{Observer, Reached, Silence, short_duration};
 pub use order::Order;
 pub use outcome::{CheckReport, CheckStatus, Interruption, Outcome, StepReport, Usage, Verification};
 pub use people::{Answering, Asker, Asking};

@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use crate::journal::{AnswerError, Event};
+use crate::sema::{BlockId, NodeId, Plan};
+use crate::types::ErrorClass;
 
 /// Who listens. Called by the dispatcher between two changes, so it must not block.
 pub trait Observer: Send {
@@ -13,6 +15,49 @@ pub trait Observer: Send {
 
     /// Nothing more happens until something outside does: the moment to pass on what was kept back.
     fn idle(&mut self) {}
+
+    /// Whether it wants to be told what of the plan is reached; asked once, before the run begins.
+    fn watches(&self) -> bool {
+        false
+    }
+
+    /// A statement of the plan, or of one that it calls, has come to something that no event tells.
+    fn reached(&mut self, _plan: &Plan, _block: BlockId, _node: NodeId, _what: Reached<'_>) {}
+}
+
+/// What a statement has come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reached<'a> {
+    /// A step has begun.
+    Started,
+    /// A condition, an `ensure` or the `when` of a listener came out so.
+    Decided(bool),
+    /// The arm of a `match` with this number was taken.
+    Arm(usize),
+    /// The arm of `recover` with this number was taken.
+    Recovered(usize),
+    /// A step, or an attempt at it, failed so, whether or not it was tried again.
+    Failed(&'a ErrorClass),
+    /// `each` has begun with so many elements.
+    Elements(usize),
+    /// `repeat` has ended after its first round.
+    Once,
+    /// `repeat` has gone into its second round.
+    Again,
+    /// What takes the step back has begun.
+    Undone,
+    /// What looks whether the step happened has begun.
+    Verified,
+    /// A listener has fired.
+    Fired,
+    /// A `reply` has its value.
+    Replied,
+    /// Somebody agreed to what a step asks for.
+    Approved,
+    /// Somebody said no to it.
+    Refused,
+    /// Somebody filled in a form.
+    Answered,
 }
 
 /// Nobody listens.

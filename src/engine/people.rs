@@ -12,6 +12,7 @@ use super::Program;
 use super::clock;
 use super::dispatcher::{Dispatcher, NodeRef, Timer};
 use super::gate::Approval;
+use super::observer::Reached;
 use super::sensitive::below;
 use crate::journal::{
     Answer, AnswerError, Bound, EventKind, Given, PastQuestion, Question, Questions, StepError, VALUE, Waiting,
@@ -314,9 +315,13 @@ impl Dispatcher<'_> {
         let Some(question) = hold.question else { return };
         match question.kind {
             Waiting::Confirm if answer.value == Value::Bool(true) => self.approve(at, &question),
-            Waiting::Confirm => self.unanswered(at, ErrorClass::Denied(Denied::Human), refusal(answer)),
+            Waiting::Confirm => {
+                self.reached(at, Reached::Refused);
+                self.unanswered(at, ErrorClass::Denied(Denied::Human), refusal(answer));
+            }
             Waiting::Answer => self.outcome_told(at, &answer.value),
             Waiting::Input | Waiting::Retry | Waiting::Poll | Waiting::Outcome | Waiting::Time => {
+                self.reached(at, Reached::Answered);
                 self.complete(at, answer.value.clone());
             }
         }

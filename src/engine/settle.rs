@@ -8,6 +8,7 @@ use super::Program;
 use super::dispatcher::{Dispatcher, NodeRef};
 use super::event::Subject;
 use super::frame::{Flags, Frame, FrameId, Life, Owner, Role};
+use super::observer::Reached;
 use super::sensitive::{below, in_output};
 use super::undo::may_have_happened;
 use crate::eval::EvalError;
@@ -352,6 +353,7 @@ impl Dispatcher<'_> {
         let (frame, node) = at;
         match outcome {
             Ok(truth) => {
+                self.reached(at, Reached::Decided(truth));
                 if truth {
                     self.frames[frame].node(node).flags.set(Flags::TRUE);
                 }

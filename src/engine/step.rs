@@ -7,6 +7,7 @@ use super::compound::Compound;
 use super::dispatcher::{Dispatcher, NodeRef, Timer};
 use super::event::Subject;
 use super::frame::{Flags, FrameId, Owner, Role};
+use super::observer::Reached;
 use super::settle::End;
 use crate::eval::EvalError;
 use crate::journal::{Bound, EventKind, StepError};
@@ -65,7 +66,11 @@ impl Dispatcher<'_> {
             }
             NodeKind::Step(step) => self.start_step(program, at, step),
             NodeKind::Ensure { condition, message } => {
-                match self.evaluate(frame, condition).and_then(|value| truth(&value, condition.span)) {
+                let outcome = self.evaluate(frame, condition).and_then(|value| truth(&value, condition.span));
+                if let Ok(holds) = outcome {
+                    self.reached(at, Reached::Decided(holds));
+                }
+                match outcome {
                     Ok(true) => self.settle(at, End::Completed(Value::Null)),
                     Ok(false) => {
                         let message =
@@ -78,6 +83,9 @@ impl Dispatcher<'_> {
             NodeKind::Fail(failing) => self.fail_statement(at, failing),
             NodeKind::Reply(code) | NodeKind::Yield(code) => match self.evaluate(frame, code) {
                 Ok(value) => {
+                    if matches!(self.node(program, at).kind, NodeKind::Reply(_)) {
+                        self.reached(at, Reached::Replied);
+                    }
                     self.frames[frame].values.push(value);
                     self.settle(at, End::Completed(Value::Null));
                 }
@@ -151,7 +159,9 @@ impl Dispatcher<'_> {
                     Ok(value) => value,
                     Err(error) => return self.expression_failed(program, at, &error),
                 };
-                if let Some((_, body)) = arms.iter().find(|(pattern, _)| pattern.matches(&value)) {
+                if let Some(arm) = arms.iter().position(|(pattern, _)| pattern.matches(&value)) {
+                    let (_, body) = &arms[arm];
+                    self.reached(at, Reached::Arm(arm));
                     self.open_body(program, at, *body, Role::Body, |path| path);
                 } else {
                     let message = format!("no arm matches {}", value.preview(80));
@@ -184,6 +194,7 @@ impl Dispatcher<'_> {
         }
         let now = self.elapsed();
         self.record(at.0, at.1).started = Some(now);
+        self.reached(at, Reached::Started);
         let Some(step) = self.node(program, at).step() else { return Ok(()) };
         if let Some(within) = step.within()
             && let Value::Duration(nanos) = self.evaluate(at.0, within)?
@@ -281,14 +292,20 @@ impl Dispatcher<'_> {
     pub(super) fn step_failed(&mut self, at: NodeRef, error: Arc<StepError>) {
         let program = self.program(at.0);
         let Some(step) = self.node(&program, at).step() else { return };
-        let arm = step.recover.iter().find(|arm| arm.catches(&error.class)).filter(|_| error.is_value());
+        self.reached(at, Reached::Failed(&error.class));
+        let arm = step.recover.iter().position(|arm| arm.catches(&error.class)).filter(|_| error.is_value());
         let ending = self.frames[at.0].ending.is_some();
         let Some(arm) = arm.filter(|_| !ending) else {
             return self.step_failed_for_good(at, error);
         };
+        self.reached(at, Reached::Recovered(arm));
+        let arm = &step.recover[arm];
         // An expression in a clause may have failed before the step began; recovering is its beginning then.
         let now = self.elapsed();
-        self.record(at.0, at.1).started.get_or_insert(now);
+        if self.record(at.0, at.1).started.is_none() {
+            self.record(at.0, at.1).started = Some(now);
+            self.reached(at, Reached::Started);
+        }
         self.drop_leaf(at);
         self.frames[at.0].node(at.1).state = StepState::Running;
         self.compounds.insert(at, Compound::Body);

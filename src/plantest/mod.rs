@@ -2,6 +2,7 @@
 
 pub mod case;
 mod clerk;
+pub mod coverage;
 pub mod explore;
 pub mod generated;
 mod mocks;

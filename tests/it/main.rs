@@ -9,6 +9,7 @@ mod breaking;
 mod cache;
 mod cel;
 mod check;
+mod coverage;
 mod disturbed;
 mod documents;
 mod durable;

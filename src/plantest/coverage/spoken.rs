@@ -1,0 +1,75 @@
+//! Which steps a plan expects to fail in ways that no contract names: only of those a test must show it.
+
+use std::collections::BTreeSet;
+
+use crate::protocol::StepState;
+use crate::sema::expr::{Code, ReadKind, StateTest};
+use crate::sema::{BlockId, EventKind, Node, NodeId, NodeKind, Place, Plan, Step};
+use crate::types::{ErrorClass, ErrorPattern};
+
+/// The block and the number of a statement.
+pub(super) type Spot = (BlockId, NodeId);
+
+/// The steps of whose state other statements speak, other than that they have completed.
+pub(super) struct Spoken {
+    spots: BTreeSet<Spot>,
+}
+
+impl Spoken {
+    pub fn of(plan: &Plan, outer: &[Option<BlockId>]) -> Self {
+        let mut spoken = Self { spots: BTreeSet::new() };
+        for (index, block) in plan.blocks.iter().enumerate() {
+            let Ok(index) = u32::try_from(index) else { continue };
+            for node in &block.nodes {
+                spoken.node(plan, outer, BlockId(index), node);
+            }
+        }
+        spoken
+    }
+
+    /// Whether the plan says what shall happen when a step fails in one of these ways: it retries it, an arm catches
+    /// that, or something asks how the step has ended.
+    pub fn expects(&self, spot: Spot, step: &Step, classes: &[ErrorClass]) -> bool {
+        let meant = |pattern: &ErrorPattern| classes.iter().any(|class| pattern.matches(class));
+        // What a `retry` means that names nothing is what passes by itself.
+        let unnamed = classes.iter().all(|class| class.family() == "transient");
+        let retried = step.retry().is_some_and(|retry| retry.on.as_ref().map_or(unnamed, |on| on.iter().any(meant)));
+        let caught = step.recover.iter().any(|arm| classes.iter().any(|class| arm.catches(class)));
+        retried || caught || self.spots.contains(&spot)
+    }
+
+    fn node(&mut self, plan: &Plan, outer: &[Option<BlockId>], block: BlockId, node: &Node) {
+        node.codes(&mut |code| self.code(plan, outer, block, code));
+        let mut inner = None;
+        node.inner(&mut |body| inner = inner.or(Some(body)));
+        if let Some(inner) = inner {
+            node.inner_codes(&mut |code| self.code(plan, outer, inner, code));
+        }
+        let Some(event) = node.event() else { return };
+        event.leaves(&mut |leaf| {
+            let EventKind::Step { place, test, .. } = &leaf.kind else { return };
+            let asks = match test {
+                Some(StateTest::State(state)) => *state != StepState::Completed,
+                Some(StateTest::Settled) => true,
+                None => false,
+            };
+            if asks {
+                self.place(plan, outer, block, *place);
+            }
+        });
+    }
+
+    fn code(&mut self, plan: &Plan, outer: &[Option<BlockId>], block: BlockId, code: &Code) {
+        for read in code.reads.iter().filter(|read| read.kind == ReadKind::State) {
+            self.place(plan, outer, block, read.place);
+        }
+    }
+
+    fn place(&mut self, plan: &Plan, outer: &[Option<BlockId>], block: BlockId, place: Place) {
+        let climbed = (0..place.up).try_fold(block, |block, _| outer.get(block.0 as usize).copied().flatten());
+        let Some(block) = climbed else { return };
+        let holds = |node: &Node| node.slot == Some(place.slot) && matches!(node.kind, NodeKind::Step(_));
+        let found = plan.block(block).nodes.iter().position(holds).and_then(|index| u32::try_from(index).ok());
+        self.spots.extend(found.map(|index| (block, NodeId(index))));
+    }
+}

@@ -1,0 +1,117 @@
+//! What is said of goals that no test reaches.
+
+use crate::sema::expr::Matcher;
+use crate::types::ErrorPattern;
+
+/// What is shown of a condition, in characters.
+const EXCERPT: usize = 60;
+
+/// The text of an expression on one line, cut where it is long.
+pub(super) fn excerpt(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(EXCERPT) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
+}
+
+pub(super) fn step(name: &str) -> String {
+    format!("`{name}` was never started")
+}
+
+pub(super) fn condition(text: &str, truth: bool) -> String {
+    format!("`{text}` was never {truth}")
+}
+
+/// Of a condition that came out in neither way.
+pub(super) fn undecided(text: &str) -> String {
+    format!("`{text}` was never decided")
+}
+
+pub(super) fn ensure(text: &str, held: bool) -> String {
+    if held {
+        format!("`ensure {text}` never held")
+    } else {
+        format!("`ensure {text}` was never broken: no test makes it false")
+    }
+}
+
+pub(super) fn reply(text: &str) -> String {
+    format!("`{text}` was never reached")
+}
+
+pub(super) fn listener(name: &str) -> String {
+    format!("listener `{name}` never fired: no test makes happen what it waits for")
+}
+
+pub(super) fn error(name: &str, tool: &str, class: &str) -> String {
+    format!("`{name}` never failed with {class}: no test makes `{tool}` fail so")
+}
+
+pub(super) fn each(name: &str, some: bool) -> String {
+    let list = if some { "a list with elements" } else { "an empty list" };
+    format!("`{name}` never ran over {list}")
+}
+
+pub(super) fn once(name: &str) -> String {
+    format!("`{name}` never ended after its first round")
+}
+
+pub(super) fn again(name: &str) -> String {
+    format!("`{name}` never went into a second round")
+}
+
+pub(super) fn arm(name: &str, pattern: &str) -> String {
+    format!("the arm {pattern} of `{name}` was never taken")
+}
+
+pub(super) fn input(name: &str) -> String {
+    format!("`{name}` was never filled in: no test answers it")
+}
+
+pub(super) fn gate(name: &str, word: &str) -> String {
+    format!("`{name}.confirm` was never {word}: no test answers so")
+}
+
+pub(super) fn verify(name: &str) -> String {
+    format!("`{name}.verify` never ran: no test gets so far, or loses the answer of `{name}`")
+}
+
+pub(super) fn undo(name: &str) -> String {
+    format!("`{name}.undo` never ran: no test makes the plan fail after it")
+}
+
+/// The name of a `recover` arm, and what is said of it.
+pub(super) fn recover(name: &str, patterns: &[ErrorPattern], tool: Option<&str>) -> (String, String) {
+    let names: Vec<String> = patterns.iter().map(class).collect();
+    let classes = match names.split_last() {
+        None => String::new(),
+        Some((last, [])) => format!(" with {last}"),
+        Some((last, others)) => format!(" with {} or {last}", others.join(", ")),
+    };
+    let told =
+        if names.is_empty() { format!("{name}.recover") } else { format!("{name}.recover {}", names.join(", ")) };
+    let who = tool.unwrap_or(name);
+    (told, format!("`{name}.recover` was never taken: no test makes `{who}` fail{classes}"))
+}
+
+/// A pattern as it is written.
+pub(super) fn pattern(matcher: &Matcher) -> String {
+    match matcher {
+        Matcher::Any => "`_`".to_owned(),
+        Matcher::Value(value) => format!("`{value}`"),
+        Matcher::Or(members) => members.iter().map(pattern).collect::<Vec<_>>().join(" | "),
+        Matcher::Object(fields) => {
+            let field =
+                |(key, inner): &(crate::value::Key, Matcher)| format!("{key}: {}", pattern(inner).replace('`', ""));
+            format!("`{{ {} }}`", fields.iter().map(field).collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
+fn class(pattern: &ErrorPattern) -> String {
+    match pattern {
+        ErrorPattern::Class(class) => class.to_string(),
+        ErrorPattern::Family(family) => (*family).to_owned(),
+    }
+}

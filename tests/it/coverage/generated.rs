@@ -1,0 +1,119 @@
+//! Generated plans: all that a run reaches is a goal, and a step that has completed was seen.
+
+use std::sync::Arc;
+
+use planrun::engine::{self, Context, Program, Silence};
+use planrun::plantest::coverage::{Coverage, Goals, Item, Kind, Seen, Watching, What, lcov, text};
+use planrun::protocol::StepState;
+use planrun::sema::{Call, Plan, StepKind, Target};
+use planrun::source::SourceFile;
+use rayon::prelude::*;
+
+use super::tracefile;
+use crate::generate::{Size, project};
+use crate::generated::stage::{self, Weather};
+use crate::generated::workshop::{Workshop, seeds};
+
+/// So many plans are tried in CI, each in fair weather and in rough.
+const PLANS: u64 = 3000;
+
+#[test]
+fn what_runs_reach_is_a_goal_and_completed_steps_are_seen() {
+    let (base, count) = seeds(PLANS);
+    let told: Vec<[usize; 3]> = (base..base + count).into_par_iter().map(try_seed).collect();
+    let sum = |index: usize| told.iter().map(|told| told[index]).sum::<usize>();
+    println!("{count} plans: {} goals, {} reached, {} completed steps", sum(0), sum(1), sum(2));
+    assert!(count < 100 || sum(1) * 4 > sum(0) && sum(2) > 300, "too little is reached");
+}
+
+/// Goals, those that were reached, completed steps.
+fn try_seed(seed: u64) -> [usize; 3] {
+    let made = project(seed, Size::SMALL);
+    let checked = Workshop::of(&made).check(&made);
+    let main = checked.plans.last().unwrap();
+    let file = Arc::new(SourceFile::new("main.plan", made.main()));
+    let nowhere = Arc::new(SourceFile::new("other.plan", ""));
+    let (mut reached, mut completed) = (Seen::default(), 0);
+    for weather in [Weather::Fair, Weather::Rough] {
+        let outcome = perform(main, &made, weather, seed, &mut reached);
+        let goals = Goals::of(&file, main);
+        for step in outcome.steps().iter().filter(|step| step.status == StepState::Completed) {
+            let name = without_brackets(&step.path);
+            let goal = goals.list.iter().find(|goal| goal.kind == Kind::Step && goal.name == name);
+            if let Some(goal) = goal {
+                completed += 1;
+                assert!(reached.count(main, &goal.item) > 0, "seed {seed}: {name} has completed\n{}", made.main());
+            }
+        }
+    }
+    let mut plans: Vec<Arc<Plan>> = vec![main.clone()];
+    let mut next = 0;
+    while let Some(plan) = plans.get(next).cloned() {
+        plans.extend(plan.plans.iter().cloned());
+        next += 1;
+    }
+    for plan in &plans {
+        let goals = Goals::of(if Arc::ptr_eq(plan, main) { &file } else { &nowhere }, plan);
+        for item in reached.of(plan) {
+            let known = goals.list.iter().any(|goal| goal.item == *item);
+            assert!(known || is_told_otherwise(plan, item), "seed {seed}: {item:?} is no goal\n{}", made.main());
+        }
+    }
+    let goals = [Goals::of(&file, main)];
+    let coverage = Coverage::of(&goals, &reached);
+    tracefile::read(&lcov(&coverage));
+    assert_eq!(text(&coverage), text(&Coverage::of(&goals, &reached.clone())));
+    let share = coverage.share();
+    [share.all, share.reached, completed]
+}
+
+fn perform(
+    plan: &Arc<Plan>,
+    made: &crate::generate::Project,
+    weather: Weather,
+    seed: u64,
+    reached: &mut Seen,
+) -> engine::Outcome {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+    runtime.block_on(async {
+        let (host, catalog) = stage::set(made, weather, seed);
+        let mut nobody = Silence;
+        let mut watching = Watching { seen: reached, inner: &mut nobody };
+        let context = Context { root: "/".into(), ..Context::new(host, Arc::new(catalog), "test-run", &mut watching) };
+        engine::run(&Arc::new(Program::new(plan.clone())), &stage::inputs(plan, seed), context).await
+    })
+}
+
+/// What is no goal and may be reached all the same: a failure that no contract and no clause speaks of, and the call
+/// that is all of an arm, which the arm tells.
+fn is_told_otherwise(plan: &Plan, item: &Item) -> bool {
+    let block = plan.block(item.block);
+    let Some(step) = block.node(item.node).step() else { return false };
+    match &item.what {
+        What::Failed(class) => match &step.kind {
+            StepKind::Call(Call { target: Target::Tool(signature), .. }) => {
+                let declared =
+                    class.strip_prefix("tool.").is_some_and(|name| signature.raises.iter().any(|own| **own == *name));
+                let retried = class == "transient" && step.retry().is_some_and(|retry| retry.on.is_none());
+                !retried && (!declared || class == "tool.failed")
+            }
+            _ => true,
+        },
+        What::Started => block.label.is_none() && item.block.0 > 0,
+        _ => false,
+    }
+}
+
+fn without_brackets(path: &str) -> String {
+    let mut depth = 0;
+    let mut kept = String::new();
+    for character in path.chars() {
+        match character {
+            '[' => depth += 1,
+            ']' => depth -= 1,
+            _ if depth == 0 => kept.push(character),
+            _ => {}
+        }
+    }
+    kept
+}
