@@ -1,5 +1,6 @@
 //! `planrun test`: plans without their systems, in no time, with what happened held against what was expected.
 
+mod coverage;
 mod explore;
 pub(super) mod files;
 mod human;
@@ -11,11 +12,13 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use rayon::prelude::*;
 
+pub use self::coverage::Report;
 use self::files::{Tested, TestedFile};
 use self::snapshots::Wanted;
 use super::{Exit, Failure, Terminal, plan_files, review, watch};
-use crate::engine::Silence;
+use crate::engine::{Observer, Silence};
 use crate::host::{Host as _, RealHost};
+use crate::plantest::coverage::{Seen, Watching};
 use crate::plantest::report::{github, json, junit};
 use crate::plantest::snapshot::Mode;
 use crate::plantest::suite::{Prepared, Ran, Wish};
@@ -28,6 +31,8 @@ Examples:
   planrun test --explore                and again with everything that can befall them
   planrun test --accept                 take snapshots as they are; --review asks for each
   planrun test --format junit           for CI services; also json and github
+  planrun test --coverage --min 90      what no test reached, and 1 where it is too much
+  planrun test --coverage=lcov          for editors and CI services; also json and html
   planrun test --seeds 20               in twenty further orders: what fails in one of them is flaky";
 
 /// Test plans without their systems.
@@ -49,6 +54,16 @@ pub struct Arguments {
     /// for each that breaks it.
     #[arg(long)]
     pub explore: bool,
+    /// Tell what of the plans below the paths was reached: steps, conditions both ways, arms, errors, undo, verify, listeners,
+    /// replies. May be repeated for several reports.
+    #[arg(long, value_name = "REPORT", num_args = 0..=1, require_equals = true, default_missing_value = "text")]
+    pub coverage: Vec<Report>,
+    /// The folder of reports that are files.
+    #[arg(long, value_name = "DIR", default_value = ".", requires = "coverage")]
+    pub coverage_dir: PathBuf,
+    /// The least that must be reached, in percent; exit code 1 where it is less.
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u64).range(0..=100))]
+    pub min: Option<u64>,
     /// Take snapshots as they are now.
     #[arg(long, conflicts_with = "review")]
     pub accept: bool,
@@ -112,8 +127,10 @@ pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) ->
 
 fn once(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) -> Result<Exit, Failure> {
     let began = RealHost.monotonic();
-    let tested = files::open(&arguments.paths, project)?;
-    let mut runs = run_all(&tested, arguments);
+    let measures = !arguments.coverage.is_empty() || arguments.min.is_some();
+    let tested =
+        if measures { files::open_all(&arguments.paths, project)? } else { files::open(&arguments.paths, project)? };
+    let (mut runs, seen) = run_all(&tested, arguments, measures);
     let snapshots = snapshots::settle(&RealHost, &tested, &mut runs, wanted(arguments)?, terminal)?;
     let explored = if arguments.explore { explore::explore_all(&tested, &runs, arguments.seeds) } else { Vec::new() };
     let took = RealHost.monotonic().saturating_sub(began);
@@ -132,9 +149,19 @@ fn once(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) -> Re
         // Beside a document for programs.
         if arguments.format == Format::Human { terminal.print(&told)? } else { terminal.say_plainly(&told) }
     }
+    let reached = if measures {
+        let goals = coverage::goals(&tested);
+        Some(coverage::tell(&goals, &seen, &arguments.coverage, &arguments.coverage_dir, terminal)?.percent())
+    } else {
+        None
+    };
+    let too_little = reached.zip(arguments.min).is_some_and(|(reached, min)| (reached as u64) < min);
+    if let (true, Some(reached), Some(min)) = (too_little, reached, arguments.min) {
+        terminal.complain(&format!("{reached} % is reached, and --min asks for {min} %"));
+    }
     let discovered = explored.iter().any(|file| !file.explored.discoveries.is_empty());
     let failed = runs.iter().flat_map(|run| &run.ran).any(|ran| !ran.faults.is_empty());
-    Ok(if failed || broken || discovered { Exit::Findings } else { Exit::Fine })
+    Ok(if failed || broken || discovered || too_little { Exit::Findings } else { Exit::Fine })
 }
 
 /// What is wanted of snapshots.
@@ -144,8 +171,8 @@ fn wanted(arguments: &Arguments) -> Result<Wanted, Failure> {
     Ok(Wanted { mode, removes, complete: arguments.filter.is_empty() })
 }
 
-/// Plays every case that is wanted, as many at a time as there are threads.
-fn run_all<'a>(tested: &'a Tested, arguments: &Arguments) -> Vec<FileRun<'a>> {
+/// Plays every case that is wanted, as many at a time as there are threads; tells what they reached, if that is asked.
+fn run_all<'a>(tested: &'a Tested, arguments: &Arguments, measures: bool) -> (Vec<FileRun<'a>>, Seen) {
     let wish = Wish { seeds: arguments.seeds, ..Wish::default() };
     let mut wanted: Vec<(usize, Prepared)> = Vec::new();
     for (index, file) in tested.files.iter().enumerate().filter(|(_, file)| file.suite.broken.is_empty()) {
@@ -154,13 +181,19 @@ fn run_all<'a>(tested: &'a Tested, arguments: &Arguments) -> Vec<FileRun<'a>> {
     }
     let play = |(index, prepared): &(usize, Prepared)| {
         let file = &tested.files[*index];
-        (*index, file.suite.run(&tested.stages[file.project], prepared, wish, &mut Silence))
+        let (mut seen, mut nobody) = (Seen::default(), Silence);
+        let mut watching = Watching { seen: &mut seen, inner: &mut nobody };
+        let observer: &mut dyn Observer = if measures { &mut watching } else { &mut Silence };
+        let ran = file.suite.run(&tested.stages[file.project], prepared, wish, observer);
+        (*index, ran, seen)
     };
     let mut runs: Vec<FileRun<'a>> = tested.files.iter().map(|file| FileRun { file, ran: Vec::new() }).collect();
-    for (index, ran) in wanted.par_iter().map(play).collect::<Vec<_>>() {
+    let mut all = Seen::default();
+    for (index, ran, seen) in wanted.par_iter().map(play).collect::<Vec<_>>() {
         runs[index].ran.push(ran);
+        all.merge(&seen);
     }
-    runs
+    (runs, all)
 }
 
 fn is_wanted(file: &TestedFile, prepared: &Prepared, filter: &[String]) -> bool {

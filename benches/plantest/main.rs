@@ -1,0 +1,172 @@
+//! The speed of tests of plans: many short ones, one that waits for days, and an exploration.
+//!
+//! `cargo bench --bench plantest` prints the table of `docs/performance.md`; `… -- many` and the like measure one part.
+
+#[path = "../report/mod.rs"]
+mod report;
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use planrun::diag::Diagnostic;
+use planrun::engine::{Defaults, Silence};
+use planrun::host::MemoryHost;
+use planrun::lint;
+use planrun::plantest::case::Case;
+use planrun::plantest::explore::{Reach, explore};
+use planrun::plantest::play::Stage;
+use planrun::plantest::suite::{Suite, Wish};
+use planrun::sema::{Files, Policy, Tools};
+use planrun::source::SourceFile;
+use rayon::prelude::*;
+
+use report::{Parts, Table, Target, cold_start, median, millis};
+
+/// How often each is measured; the median counts.
+const TIMES: usize = 9;
+const TESTS: usize = 1000;
+const STEPS: usize = 10;
+const EXPLORED: usize = 20;
+
+/// What is asked for.
+const MOST_OF_MANY: Duration = Duration::from_secs(1);
+const MOST_OF_DAYS: Duration = Duration::from_millis(5);
+const MOST_OF_EXPLORATION: Duration = Duration::from_secs(1);
+
+fn main() -> ExitCode {
+    report::run(measure)
+}
+
+fn measure(parts: &Parts, table: &mut Table) -> Result<(), String> {
+    if parts.wants("many") {
+        Table::head("1,000 tests of plans of ten steps, two threads", "ours", "bound");
+        let suite = suite(&many())?;
+        bounded(table, "1,000 tests, checked before", MOST_OF_MANY, || all_pass(&suite))?;
+        whole_command(table)?;
+    }
+    if parts.wants("days") {
+        Table::head("a test of a plan that waits three days", "ours", "bound");
+        let suite = suite(&days())?;
+        bounded(table, "three days", MOST_OF_DAYS, || all_pass(&suite))?;
+    }
+    if parts.wants("explore") {
+        Table::head("exploration of a plan of 20 steps", "ours", "bound");
+        let suite = suite(&chain(EXPLORED, 1))?;
+        let cases: Vec<Case> = suite.cases().into_iter().filter_map(|case| case.case.ok()).collect();
+        let reach = Reach { seeds: 20 };
+        let runs = explore(&suite, &stage(), &cases, reach).runs;
+        bounded(table, &format!("{runs} runs"), MOST_OF_EXPLORATION, || {
+            let explored = explore(&suite, &stage(), &cases, reach);
+            if explored.discoveries.is_empty() { Ok(()) } else { Err("something was found".to_owned()) }
+        })?;
+    }
+    Ok(())
+}
+
+/// The command as a whole, from start to exit, the check of the file included.
+fn whole_command(table: &mut Table) -> Result<(), String> {
+    let folder = cold_start::folder()?;
+    let file = cold_start::write(&folder, "many.plan", &many())?;
+    bounded(table, "`planrun test` of them, from start to exit", MOST_OF_MANY, || {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_planrun"));
+        cold_start::time(command.arg("test").arg(&file)).map(|_| ())
+    })
+}
+
+fn bounded(
+    table: &mut Table,
+    name: &str,
+    most: Duration,
+    mut work: impl FnMut() -> Result<(), String>,
+) -> Result<(), String> {
+    let mut taken = Vec::with_capacity(TIMES);
+    for _ in 0..TIMES {
+        let begun = Instant::now();
+        work()?;
+        taken.push(begun.elapsed());
+    }
+    let ours = median(taken);
+    let ratio = ours.as_secs_f64() / most.as_secs_f64();
+    table.row(name, &millis(ours), &millis(most), ratio, Some(&Target::at_most(ratio, 1.0)));
+    Ok(())
+}
+
+fn all_pass(suite: &Suite) -> Result<(), String> {
+    let stage = stage();
+    let failed = suite
+        .cases()
+        .par_iter()
+        .map(|case| suite.run(&stage, case, Wish::default(), &mut Silence))
+        .find_any(|ran| !ran.faults.is_empty());
+    failed.map_or(Ok(()), |ran| Err(format!("{}: {}", ran.title, ran.faults[0].message)))
+}
+
+fn many() -> String {
+    chain(STEPS, TESTS)
+}
+
+/// A plan of so many steps, half of them effects, each of which reads the one before it; and so many tests of it.
+fn chain(steps: usize, tests: usize) -> String {
+    let mut text = String::from(
+        "use kit\n\ntool kit.look(id: int) -> { next: int, name: string } read\n\
+         tool kit.change(id: int, name: string) -> { next: int, name: string } effect fails busy\n\n\
+         plan chain(id: int) -> { last: int, name: string } {\n    policy { on_failure: undo }\n",
+    );
+    for step in 0..steps {
+        let before = if step == 0 { "id".to_owned() } else { format!("s{}.next", step - 1) };
+        let name = if step == 0 { "\"first\"".to_owned() } else { format!("s{}.name", step - 1) };
+        let _ = if step % 2 == 0 {
+            writeln!(text, "    step s{step} = kit.look(id: {before})")
+        } else {
+            writeln!(
+                text,
+                "    step s{step} = kit.change(id: {before}, name: {name})\n        undo kit.change(id: {before}, name: \"undone\")"
+            )
+        };
+    }
+    let _ = writeln!(text, "    reply {{ last: s{0}.next, name: s{0}.name }}\n}}\n", steps - 1);
+    for test in 0..tests {
+        let _ = writeln!(
+            text,
+            "test \"number {test}\" for chain {{\n    given {{ id: {test} }}\n    mock kit.look => {{ next: id + 1, name: \"n${{id}}\" }}\n    \
+             mock kit.change => {{ next: id + 1, name: \"${{name}}!\" }}\n    expect reply.last == {}\n    \
+             expect calls(kit.change) == {}\n}}\n",
+            test + steps,
+            steps / 2
+        );
+    }
+    text
+}
+
+fn days() -> String {
+    "use kit\n\ntool kit.look(id: int) -> string read\n\nplan days(id: int) -> string {\n    step before = kit.look(id: id)\n    \
+     step pause = wait 3d\n    step found = kit.look(id: id)\n        after pause\n        when before != \"\"\n    \
+     reply found ?? \"\"\n}\n\ntest \"three days\" for days {\n    given { id: 1 }\n    mock kit.look => \"here\"\n    \
+     expect reply == \"here\"\n}\n"
+        .to_owned()
+}
+
+fn suite(text: &str) -> Result<Suite, String> {
+    let (policy, host) = (Policy::default(), MemoryHost::new(1));
+    let project = lint::Project { policy: &policy, allow: None, root: Path::new("/"), host: &host };
+    let source = SourceFile::new("measured.plan", text);
+    let checked = lint::check_file(&source, &Tools::default(), &NoFiles, &project);
+    match checked.diagnostics.iter().find(|found| Diagnostic::is_error(found)) {
+        Some(error) => Err(format!("{}: {}", error.code.name, error.message)),
+        None => Ok(Suite::new(source, checked)),
+    }
+}
+
+fn stage() -> Stage {
+    Stage { limit: None, defaults: Defaults::default(), root: PathBuf::from("/"), made_up: std::sync::Arc::default() }
+}
+
+struct NoFiles;
+
+impl Files for NoFiles {
+    fn read(&self, _: &str, path: &str) -> Result<SourceFile, String> {
+        Err(format!("there is no file `{path}`"))
+    }
+}
