@@ -215,7 +215,8 @@ mod tests {
 
     use super::*;
     use crate::host::MemoryHost;
-    use crate::plantest::snapshot::{Kind, Mode, Place, Store};
+    use crate::plantest::snapshot::{Mode, Place, Store};
+    use crate::sema::test::SnapshotOf;
 
     const TESTS: [&str; 5] = ["a", "b", "c", "d", "e"];
 
@@ -226,7 +227,7 @@ mod tests {
             let store = Store::new(&host, Path::new("p"), mode);
             let shelf = store.open(Path::new("p/a.plan"), TESTS).unwrap();
             for test in tests {
-                shelf.settle(&Place { test, row: None, kind: Kind::Reply, line: 7 }, text).unwrap();
+                shelf.settle(&Place { test, row: None, kind: SnapshotOf::Reply, line: 7 }, text).unwrap();
             }
         }
         host

@@ -74,11 +74,11 @@ fn case(writer: &mut Xml, path: &str, test: &TestReport) -> io::Result<()> {
         format!("{path}:{line}:{column}: {}", failure.sentences())
     });
     let bare = test.failures.is_empty().then(|| format!("{path}:{}: {}", test.line, test.bare()));
-    let text = texts.chain(bare).collect::<Vec<_>>().join("\n\n");
+    let account = texts.chain(bare).collect::<Vec<_>>().join("\n\n");
     case.write_inner_content(|writer| {
         let inner = writer.create_element(element);
         let inner = inner.with_attributes([("message", message.as_str()), ("type", kind)]);
-        inner.write_text_content(BytesText::new(&text)).map(drop)
+        inner.write_text_content(BytesText::new(&account)).map(drop)
     })?;
     Ok(())
 }
