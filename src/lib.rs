@@ -22,6 +22,7 @@ pub mod secrets;
 pub mod sema;
 pub mod source;
 pub mod syntax;
+pub mod testing;
 pub mod tools;
 pub mod types;
 pub mod value;

@@ -1,19 +1,22 @@
 //! What a run came to: its state, its reply, and what became of every step.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
 
+use super::Program;
 use super::frame::{Frame, FrameId, Record, Undone};
 use super::listener::ListenerReport;
 use super::scope::Scope;
 use super::sensitive::{in_arguments, in_output};
 use super::task::TaskReport;
+use crate::graph;
 use crate::journal::{Question, StepError};
 use crate::protocol::{RunState, StepState};
 use crate::secrets::{Redactor, hidden};
-use crate::sema::{Node, Plan, Step, StepKind, Target};
+use crate::sema::{Node, NodeKind, Plan, Step, StepKind, Target};
 use crate::value::Value;
 
 /// The end of a run.
@@ -233,6 +236,34 @@ impl Outcome {
             open.extend(inner.iter().rev().map(|inner| (*inner, 0)));
         }
         reports
+    }
+
+    /// The steps of the plan itself whose end hangs on what the clock and the order made of it: the run was cut short, or
+    /// replied early, and what ended it did not wait for them.
+    #[must_use]
+    pub fn left_open(&self, program: &Program) -> BTreeSet<Arc<str>> {
+        let Some(frame) = self.trace.frames.first() else { return BTreeSet::new() };
+        let block = program.plan.body();
+        let Some(graph) = program.graph.blocks.first() else { return BTreeSet::new() };
+        let cut = self.state != RunState::Completed;
+        let ends = |index: usize, node: &Node| match frame.nodes[index].state {
+            StepState::Failed | StepState::Unknown => cut,
+            // An early reply; everything above it has settled.
+            StepState::Completed => !cut && matches!(node.kind, NodeKind::Reply(_)) && !node.guard.is_empty(),
+            _ => false,
+        };
+        let ending = block.nodes.iter().enumerate().filter(|(index, node)| ends(*index, node));
+        let ending: Vec<usize> = ending.map(|(index, _)| index).collect();
+        if ending.is_empty() && !cut {
+            return BTreeSet::new();
+        }
+        let number = |index: usize| u32::try_from(index).unwrap_or(u32::MAX);
+        let needed: BTreeSet<u32> =
+            ending.iter().flat_map(|index| graph::needed(graph, block, number(*index))).collect();
+        let above = |index: usize| !cut && ending.iter().all(|end| index < *end);
+        let steps = block.nodes.iter().enumerate().filter(|(_, node)| node.step().is_some());
+        let open = steps.filter(|(index, _)| !needed.contains(&number(*index)) && !above(*index));
+        open.filter_map(|(_, node)| node.name.clone()).collect()
     }
 
     /// The JSON document of the run.

@@ -146,7 +146,7 @@ impl Suite {
         let played = perform(wish.manner, observer);
         ran.faults.extend(faults(&self.source, case, &played));
         for snapshot in case.test.snapshots.iter().filter(|snapshot| snapshot.of.needs_run()) {
-            let text = if snapshot.of == SnapshotOf::Trace { trace(&played) } else { reply(&played) };
+            let text = if snapshot.of == SnapshotOf::Trace { trace(program, &played) } else { reply(&played) };
             ran.kept.push(Kept { snapshot: *snapshot, text });
         }
         if !ran.faults.is_empty() {

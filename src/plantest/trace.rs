@@ -10,13 +10,13 @@ use std::sync::Arc;
 
 use super::play::Played;
 use super::world::Called;
-use crate::engine::{Outcome, StepReport};
+use crate::engine::{Outcome, Program, StepReport};
 use crate::protocol::StepState;
 use crate::value::Value;
 
 /// The trace of what was played.
 #[must_use]
-pub fn trace(played: &Played) -> String {
+pub fn trace(program: &Program, played: &Played) -> String {
     let mut text = format!("run {}\n", played.state);
     let Some(outcome) = &played.outcome else { return text };
     if let Some(reply) = outcome.shown_reply() {
@@ -30,7 +30,16 @@ pub fn trace(played: &Played) -> String {
     }
     text.push('\n');
     let attempts = attempts(&played.calls);
+    let open = outcome.left_open(program);
     for step in outcome.steps() {
+        let own = step.path.split(['.', '[']).next().unwrap_or_default();
+        if open.contains(own) {
+            // How far it had come, and what it holds, the clock and the order decide.
+            if *step.path == *own {
+                let _ = writeln!(text, "{own}: left open");
+            }
+            continue;
+        }
         tell(&mut text, &step, attempts.get(&*step.path).map_or(&[], Vec::as_slice));
     }
     tasks(&mut text, outcome);

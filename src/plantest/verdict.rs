@@ -30,7 +30,11 @@ pub fn faults(source: &SourceFile, case: &Case, played: &Played) -> Vec<Diagnost
         faults.push(Diagnostic::new(&codes::tests::ANSWER_REFUSED, span, message));
     }
     if played.outcome.is_none() {
-        let message = "the run neither ends nor waits for anybody";
+        let message = if played.processes > 1 {
+            format!("the run comes to no end: its process has died or been woken {} times", played.processes)
+        } else {
+            "the run neither ends nor waits for anybody".to_owned()
+        };
         faults.push(Diagnostic::new(&codes::tests::RUN_ENDED, test.span, message));
         return faults;
     }

@@ -21,6 +21,7 @@ const ROWS: &[&[&str]] = &[
     &["mock", "plantest", "agent", "breaking"],
     &["lsp", "serve"],
     &["cli"],
+    &["testing"],
 ];
 
 /// Lines of a file before its tests.

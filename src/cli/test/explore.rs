@@ -8,7 +8,7 @@ use super::FileRun;
 use super::files::{Tested, TestedFile};
 use crate::cli::check::counted;
 use crate::diag::render::{visible_line, visible_text};
-use crate::engine::Silence;
+use crate::engine::{Order, Silence};
 use crate::plantest::case::Case;
 use crate::plantest::explore::invariants::breaches;
 use crate::plantest::explore::{Discovery, Explored, Fault, Reach, explore, reproducer};
@@ -51,12 +51,10 @@ pub(super) fn explore_all<'a>(tested: &'a Tested, runs: &[FileRun<'a>], seeds: u
 /// The smallest test that shows a discovery.
 fn smallest(tested: &Tested, file: &TestedFile, discovery: &Discovery) -> String {
     let stage = &tested.stages[file.project];
-    let manner = Manner {
-        order: match discovery.fault {
-            Fault::Order(seed) => crate::engine::Order::Seeded(seed),
-            Fault::Fails { .. } | Fault::Crashes { .. } | Fault::Gate { .. } => crate::engine::Order::Source,
-        },
-        ..Manner::default()
+    let manner = match discovery.fault {
+        Fault::Order(seed) => Manner { order: Order::Seeded(seed), ..Manner::default() },
+        // What was made up is written out.
+        Fault::Edge(_) | Fault::Fails { .. } | Fault::Crashes { .. } | Fault::Gate { .. } => Manner::default(),
     };
     let shows = |test: &str| {
         let source = &file.suite.source;

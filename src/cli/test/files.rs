@@ -17,7 +17,7 @@ use crate::plantest::suite::Suite;
 use crate::project::Location;
 
 /// Everything that is to be tested.
-pub(in crate::cli) struct Tested {
+pub(crate) struct Tested {
     /// In path order.
     pub files: Vec<TestedFile>,
     /// By the numbers of projects.
@@ -37,7 +37,7 @@ impl Tested {
 }
 
 /// One file with tests.
-pub(in crate::cli) struct TestedFile {
+pub(crate) struct TestedFile {
     pub suite: Suite,
     /// The number of its project.
     pub project: usize,
@@ -47,7 +47,7 @@ pub(in crate::cli) struct TestedFile {
 ///
 /// # Errors
 /// When a path does not exist, or a project cannot be used.
-pub(in crate::cli) fn open(paths: &[PathBuf], folder: Option<&Path>) -> Result<Tested, Failure> {
+pub(crate) fn open(paths: &[PathBuf], folder: Option<&Path>) -> Result<Tested, Failure> {
     let mut tested = open_all(paths, folder)?;
     tested.files.retain(|file| has_tests(&file.suite));
     Ok(tested)
@@ -57,7 +57,7 @@ pub(in crate::cli) fn open(paths: &[PathBuf], folder: Option<&Path>) -> Result<T
 ///
 /// # Errors
 /// When a path does not exist, or a project cannot be used.
-pub(in crate::cli) fn open_all(paths: &[PathBuf], folder: Option<&Path>) -> Result<Tested, Failure> {
+pub(crate) fn open_all(paths: &[PathBuf], folder: Option<&Path>) -> Result<Tested, Failure> {
     let host: Arc<dyn Host> = Arc::new(RealHost);
     let found = plan_files::find(paths)?;
     let mut places: BTreeMap<Location, usize> = BTreeMap::new();

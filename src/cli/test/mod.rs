@@ -2,7 +2,7 @@
 
 mod coverage;
 mod explore;
-pub(super) mod files;
+pub(crate) mod files;
 mod human;
 mod report;
 mod snapshots;

@@ -18,6 +18,8 @@ pub enum Fault {
     Gate { path: Arc<str>, instead: Instead },
     /// Ready steps are taken in another order.
     Order(u64),
+    /// What is made up stands at an edge of its contract: empty, longest, largest, absent.
+    Edge(u64),
 }
 
 impl Fault {
@@ -26,7 +28,7 @@ impl Fault {
     pub fn path(&self) -> &str {
         match self {
             Self::Fails { path, .. } | Self::Crashes { path, .. } | Self::Gate { path, .. } => path,
-            Self::Order(_) => "",
+            Self::Order(_) | Self::Edge(_) => "",
         }
     }
 }
@@ -40,6 +42,7 @@ impl fmt::Display for Fault {
             Self::Crashes { path, after: true } => write!(f, "the process dies after `{path}` happened"),
             Self::Gate { path, instead: Instead::Refuse } => write!(f, "`{path}` is refused"),
             Self::Gate { path, instead: Instead::Expire } => write!(f, "`{path}` expires"),
+            Self::Edge(edge) => write!(f, "what is made up stands at edge {edge} of its contract"),
             Self::Order(seed) => write!(f, "ready steps are taken in the order of seed {seed}"),
         }
     }
@@ -59,7 +62,9 @@ impl Source for Trouble {
             Fault::Crashes { path, after } if **path == *call.request.path && call.occurrence == 0 => {
                 Reaction::Crash { after: *after }
             }
-            Fault::Fails { .. } | Fault::Crashes { .. } | Fault::Gate { .. } | Fault::Order(_) => return None,
+            Fault::Fails { .. } | Fault::Crashes { .. } | Fault::Gate { .. } | Fault::Order(_) | Fault::Edge(_) => {
+                return None;
+            }
         };
         Some(Response { reaction, delay: std::time::Duration::ZERO })
     }

@@ -78,7 +78,8 @@ pub fn breaches(plan: &Plan, played: &Played) -> Vec<Breach> {
     let Some(outcome) = &played.outcome else { return vec![Breach::StandsStill] };
     let mut found = Vec::new();
     if let Some(error) = &outcome.error {
-        let told = || format!("{} at `{}`: {}", error.class, error.step, error.message);
+        let place = if error.step.is_empty() { "the plan".to_owned() } else { format!("`{}`", error.step) };
+        let told = || format!("{} at {place}: {}", error.class, error.message);
         match error.class {
             ErrorClass::Internal => found.push(Breach::Internal(told())),
             ErrorClass::Validation(Validation::Expression | Validation::Arguments) => {

@@ -14,9 +14,11 @@ use super::case::Case;
 use super::clerk::{Doubts, Instead, without_indices};
 use super::play::{Manner, Played, Stage, play};
 use super::suite::{Suite, cast};
+use super::world::Called;
 use crate::engine::{Order, Outcome, Program, Silence};
 use crate::journal::Waiting;
-use crate::sema::test::raisable;
+use crate::protocol::StepState;
+use crate::sema::test::{Mock, Reaction, raisable};
 use crate::types::{ErrorClass, Signature};
 pub use fault::Fault;
 use fault::Trouble;
@@ -37,6 +39,8 @@ pub struct Discovery {
     pub breach: Breach,
     /// The tool that is called where it happens, and with what.
     pub called: Option<(Arc<Signature>, crate::value::Value)>,
+    /// What was made up there, as lines of a test.
+    pub made_up: Vec<String>,
 }
 
 /// What an exploration came to.
@@ -69,32 +73,32 @@ pub fn explore(suite: &Suite, stage: &Stage, cases: &[Case], reach: Reach) -> Ex
             Some((program, play(stage, program, case, cast(stage, &case.test, manner), manner, &mut Silence)))
         })
         .collect();
-    let trips = trips(&cases, &based, reach);
-    let found: Vec<Vec<(usize, Breach)>> = trips
+    let trips = trips(stage, &cases, &based, reach);
+    let found: Vec<Vec<(usize, Breach, Vec<String>)>> = trips
         .par_iter()
         .enumerate()
         .map(|(index, trip)| {
             let Some((program, base)) = &based[trip.case] else { return Vec::new() };
             let found = travel(stage, program, cases[trip.case], trip, base);
-            found.into_iter().map(|breach| (index, breach)).collect()
+            found.into_iter().map(|(breach, made_up)| (index, breach, made_up)).collect()
         })
         .collect();
     let mut explored = Explored { runs: based.len() + trips.len(), discoveries: Vec::new() };
     let mut told: BTreeSet<(String, &'static str, String)> = BTreeSet::new();
-    for (index, breach) in found.into_iter().flatten() {
+    for (index, breach, made_up) in found.into_iter().flatten() {
         let trip = &trips[index];
         let case = cases[trip.case];
         let place = without_indices(trip.fault.path());
         if told.insert((case.test.plan.name.to_string(), breach.name(), place)) {
             let (fault, called) = (trip.fault.clone(), trip.called.clone());
-            explored.discoveries.push(Discovery { case: case.clone(), fault, breach, called });
+            explored.discoveries.push(Discovery { case: case.clone(), fault, breach, called, made_up });
         }
     }
     explored
 }
 
 /// Everything that can befall these runs, each at each place of a plan once.
-fn trips(cases: &[&Case], based: &[Option<(&Arc<Program>, Played)>], reach: Reach) -> Vec<Trip> {
+fn trips(stage: &Stage, cases: &[&Case], based: &[Option<(&Arc<Program>, Played)>], reach: Reach) -> Vec<Trip> {
     let mut trips = Vec::new();
     let mut seen: BTreeSet<(usize, String, String)> = BTreeSet::new();
     for (case, base) in based.iter().enumerate() {
@@ -121,11 +125,28 @@ fn trips(cases: &[&Case], based: &[Option<(&Arc<Program>, Played)>], reach: Reac
                 }
             }
         }
+        let edges = (0..edges(stage, cases[case], played)).map(Fault::Edge);
+        trips.extend(edges.map(|fault| Trip { case, fault, happened: None, called: None }));
         let orders = (0..reach.seeds).map(Fault::Order);
         trips.extend(orders.map(|fault| Trip { case, fault, happened: None, called: None }));
         debug_assert!(cases.len() == based.len(), "each case was played");
     }
     trips
+}
+
+/// How many edges what is made up in a case has: as many as that tool of which it has most.
+fn edges(stage: &Stage, case: &Case, played: &Played) -> u64 {
+    let makes_up =
+        |mock: &&Mock| mock.reactions.iter().any(|reaction| matches!(reaction.reaction, Reaction::Generated));
+    let mocks: Vec<&Mock> = case.test.mocks.iter().filter(makes_up).collect();
+    let is_made_up = |called: &&Called| {
+        let same = |known: &Arc<Signature>| {
+            known.namespace == called.signature.namespace && known.name == called.signature.name
+        };
+        mocks.iter().any(|mock| mock.signature.as_ref().is_none_or(same))
+    };
+    let made_up = played.calls.iter().filter(is_made_up);
+    made_up.map(|called| stage.made_up.edges(&called.signature)).max().unwrap_or(0)
 }
 
 /// What can befall a call, and what is said afterwards of whether it happened.
@@ -159,14 +180,26 @@ fn gates(played: &Played) -> Vec<(Arc<str>, bool)> {
     gates
 }
 
-fn travel(stage: &Stage, program: &Arc<Program>, case: &Case, trip: &Trip, base: &Played) -> Vec<Breach> {
+fn travel(
+    stage: &Stage,
+    program: &Arc<Program>,
+    case: &Case,
+    trip: &Trip,
+    base: &Played,
+) -> Vec<(Breach, Vec<String>)> {
     let mut manner = Manner::default();
+    match &trip.fault {
+        Fault::Order(seed) => manner.order = Order::Seeded(*seed),
+        Fault::Edge(edge) => manner.edge = Some(*edge),
+        Fault::Fails { .. } | Fault::Crashes { .. } | Fault::Gate { .. } => {}
+    }
     let mut players = cast(stage, &case.test, manner);
-    players.clerk = players.clerk.in_doubt(trip.happened.map(|happened| Doubts { happened, given: given(base) }));
+    let doubts = trip.happened.map(|happened| Doubts { happened, given: given(base) });
+    players.clerk = players.clerk.in_doubt(doubts);
     match &trip.fault {
         Fault::Fails { .. } | Fault::Crashes { .. } => players.sources.insert(0, Box::new(Trouble(trip.fault.clone()))),
         Fault::Gate { path, instead } => players.clerk = players.clerk.saying(path, *instead),
-        Fault::Order(seed) => manner.order = Order::Seeded(*seed),
+        Fault::Order(_) | Fault::Edge(_) => {}
     }
     let played = play(stage, program, case, players, manner, &mut Silence);
     let mut found = breaches(&program.plan, &played);
@@ -180,7 +213,19 @@ fn travel(stage: &Stage, program: &Arc<Program>, case: &Case, trip: &Trip, base:
     if matches!(trip.fault, Fault::Order(_)) {
         found.extend(differs(base, &played));
     }
-    found
+    let made_up = if matches!(trip.fault, Fault::Edge(_)) && !found.is_empty() { answers(&played) } else { Vec::new() };
+    found.into_iter().map(|breach| (breach, made_up.clone())).collect()
+}
+
+/// What the calls of a run gave, as lines of a test.
+fn answers(played: &Played) -> Vec<String> {
+    let steps = played.outcome.as_ref().map(Outcome::steps).unwrap_or_default();
+    let called = steps.into_iter().filter(|step| step.status == StepState::Completed);
+    let lines = called.filter_map(|step| {
+        let (tool, output) = (step.tool?, reproduce::literal(&step.output));
+        Some(format!("mock {tool}{} => {output}", reproduce::arguments(&step.arguments)))
+    });
+    lines.collect()
 }
 
 /// What the steps of a run gave, by their paths.

@@ -47,7 +47,12 @@ fn lines(suite: &Suite, test: &Test, discovery: &Discovery) -> Vec<String> {
     }
     for statement in written.flat_map(|test| &test.body) {
         let keeps = match &statement.kind {
-            ast::TestStatementKind::Mock { .. } | ast::TestStatementKind::Signal { .. } => true,
+            // What was made up stands in lines of its own.
+            ast::TestStatementKind::Mock { outcomes, .. } => {
+                let is_made_up = |outcome: &ast::MockOutcome| matches!(outcome.kind, ast::MockOutcomeKind::Generated);
+                discovery.made_up.is_empty() || !outcomes.iter().all(is_made_up)
+            }
+            ast::TestStatementKind::Signal { .. } => true,
             ast::TestStatementKind::Answer { path, .. } => !source.slice(path.span).eq(discovery.fault.path()),
             ast::TestStatementKind::Given(_)
             | ast::TestStatementKind::Expect(_)
@@ -60,17 +65,15 @@ fn lines(suite: &Suite, test: &Test, discovery: &Discovery) -> Vec<String> {
         }
     }
     lines.extend(fault_line(discovery));
+    lines.extend(discovery.made_up.iter().cloned());
     lines
 }
 
 /// The line that makes the fault happen.
 fn fault_line(discovery: &Discovery) -> Option<String> {
     let call = || {
-        let (signature, arguments) = discovery.called.as_ref()?;
-        let arguments = arguments.as_map()?.iter();
-        let arguments = arguments.map(|(name, value)| format!("{name}: {}", literal(value))).collect::<Vec<_>>();
-        let arguments = if arguments.is_empty() { String::new() } else { format!("({})", arguments.join(", ")) };
-        Some(format!("mock {}{arguments}", signature.path()))
+        let (signature, given) = discovery.called.as_ref()?;
+        Some(format!("mock {}{}", signature.path(), arguments(given)))
     };
     Some(match &discovery.fault {
         Fault::Fails { class, always, .. } => {
@@ -84,8 +87,17 @@ fn fault_line(discovery: &Discovery) -> Option<String> {
             let class = if *instead == Instead::Refuse { "denied.human" } else { "denied.expired" };
             format!("answer {path} => fail {class}")
         }
-        Fault::Order(seed) => format!("// run it with --seeds {}", seed + 1),
+        Fault::Order(seed) => format!("// it fails with --seeds {}", seed + 1),
+        // What was made up stands in lines of its own.
+        Fault::Edge(_) => return None,
     })
+}
+
+/// The arguments of a call, as a `mock` names them.
+pub(super) fn arguments(given: &Value) -> String {
+    let named = given.as_map().into_iter().flat_map(|map| map.iter());
+    let named = named.map(|(name, value)| format!("{name}: {}", literal(value))).collect::<Vec<_>>();
+    if named.is_empty() { String::new() } else { format!("({})", named.join(", ")) }
 }
 
 fn class_name(class: &ErrorClass) -> String {
@@ -115,6 +127,30 @@ fn written(suite: &Suite, discovery: &Discovery, lines: &[String]) -> String {
 }
 
 /// A value as a plan writes it.
-fn literal(value: &Value) -> String {
-    value.to_json_text()
+pub(super) fn literal(value: &Value) -> String {
+    match value {
+        Value::List(elements) => {
+            let elements = elements.iter().map(literal).collect::<Vec<_>>();
+            format!("[{}]", elements.join(", "))
+        }
+        Value::Map(map) => {
+            let fields = map.iter().map(|(key, value)| format!("{}: {}", field(&key.to_string()), literal(value)));
+            let fields = fields.collect::<Vec<_>>();
+            if fields.is_empty() { "{}".to_owned() } else { format!("{{ {} }}", fields.join(", ")) }
+        }
+        // In JSON the text begins no template.
+        Value::String(_) => value.to_json_text().replace("${", "\\${"),
+        Value::Timestamp(_) => format!("timestamp({})", value.to_json_text()),
+        Value::Duration(_) => format!("duration({})", value.to_json_text()),
+        other => other.to_json_text(),
+    }
+}
+
+/// A key as a plan writes it: a name where it is one.
+fn field(key: &str) -> String {
+    let mut characters = key.chars();
+    let begins = characters.next().is_some_and(|first| first == '_' || unicode_ident::is_xid_start(first));
+    let is_literal = matches!(key, "true" | "false" | "null");
+    let is_name = begins && !is_literal && characters.all(unicode_ident::is_xid_continue);
+    if is_name { key.to_owned() } else { serde_json::Value::from(key).to_string() }
 }

@@ -115,7 +115,8 @@ impl TestChecker<'_> {
             (Arc::from(place.name()), ty)
         });
         let inputs = self.plan.parameters.iter().map(|parameter| {
-            let ty = if parameter.required { parameter.ty.clone() } else { parameter.ty.clone().optional() };
+            let always = parameter.required || parameter.default.is_some();
+            let ty = if always { parameter.ty.clone() } else { parameter.ty.clone().optional() };
             (parameter.name.clone(), ty)
         });
         outcome.chain(inputs).collect()
@@ -227,7 +228,9 @@ impl OutcomeScope {
         let tools = self.known.tools.iter().map(|(written, _)| written.as_str());
         let names = tools.chain(self.known.steps.iter().map(|step| &**step));
         let what = "tool that the plan calls, or step of it,";
-        Err(Box::new(unknown(&codes::tests::TEST_PATH, what, &written, expression.span, names)))
+        let finding = unknown(&codes::tests::TEST_PATH, what, &written, expression.span, names);
+        // A dotted name is no single one that could be written in its place.
+        Err(Box::new(Diagnostic { fix: None, ..finding }))
     }
 }
 
