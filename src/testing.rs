@@ -164,10 +164,7 @@ impl TestOutcome {
     /// # Panics
     /// Where it did not, with what is wrong.
     #[track_caller]
-    #[expect(clippy::panic, reason = "it is called by tests, which fail so")]
     pub fn assert_passed(&self) {
-        if !self.passed() {
-            panic!("{}\n{}", self.title, self.failures);
-        }
+        assert!(self.passed(), "{}\n{}", self.title, self.failures);
     }
 }
