@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 use super::slots::Slots;
 use crate::engine::{Asker, Asking};
 use crate::journal::{Given, Waiting};
-use crate::sema::test::{Reaction, Test, TestAnswer};
+use crate::sema::test::{Reaction, Test, TestAnswer, without_indices};
 use crate::types::{Denied, ErrorClass};
 
 /// The answers of one test, in one run. Clones share what was said.
@@ -165,24 +165,6 @@ impl Asker for Clerk {
 /// Whether an answer is for a question. One without indices is for every element.
 fn is_for(written: &str, path: &str) -> bool {
     written == path || (!written.contains('[') && without_indices(path) == written)
-}
-
-/// A path without what stands in brackets.
-#[must_use]
-pub fn without_indices(path: &str) -> String {
-    let mut text = String::with_capacity(path.len());
-    let (mut inside, mut quoted, mut escaped) = (false, false, false);
-    for character in path.chars() {
-        match character {
-            '[' if !inside => inside = true,
-            ']' if inside && !quoted => inside = false,
-            '"' if inside && !escaped => quoted = !quoted,
-            _ if !inside => text.push(character),
-            _ => {}
-        }
-        escaped = inside && character == '\\' && !escaped;
-    }
-    text
 }
 
 #[cfg(test)]

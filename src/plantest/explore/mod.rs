@@ -11,14 +11,14 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::case::Case;
-use super::clerk::{Doubts, Instead, without_indices};
+use super::clerk::{Doubts, Instead};
 use super::play::{Manner, Played, Stage, play};
 use super::suite::{Suite, cast};
 use super::world::Called;
 use crate::engine::{Order, Outcome, Program, Silence};
 use crate::journal::Waiting;
 use crate::protocol::StepState;
-use crate::sema::test::{Mock, Reaction, raisable};
+use crate::sema::test::{Mock, Reaction, raisable, without_indices};
 use crate::types::{ErrorClass, Signature};
 pub use fault::Fault;
 use fault::Trouble;

@@ -280,3 +280,21 @@ fn signals(plan: &Plan, heard: &mut Vec<(Arc<str>, Type)>) {
     }
     plan.plans.iter().for_each(|plan| signals(plan, heard));
 }
+
+/// A path without what stands in brackets.
+#[must_use]
+pub fn without_indices(path: &str) -> String {
+    let mut text = String::with_capacity(path.len());
+    let (mut inside, mut quoted, mut escaped) = (false, false, false);
+    for character in path.chars() {
+        match character {
+            '[' if !inside => inside = true,
+            ']' if inside && !quoted => inside = false,
+            '"' if inside && !escaped => quoted = !quoted,
+            _ if !inside => text.push(character),
+            _ => {}
+        }
+        escaped = inside && character == '\\' && !escaped;
+    }
+    text
+}

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::TestChecker;
+use super::answer::without_indices;
 use super::item::{Comparison, Expect};
 use super::mock::called;
 use super::scope::binding;
@@ -96,6 +97,7 @@ impl TestChecker<'_> {
         let parts = conjuncts(condition).into_iter().map(|part| comparison(part, &scope)).collect();
         let speaks_of_end = code.reads.iter().any(|read| matches!(&*read.name, "status" | "error"));
         *asked = scope.asked.into_inner();
+        self.paths(condition);
         Expect { span: condition.span, condition: code, parts, speaks_of_end }
     }
 
@@ -122,6 +124,26 @@ impl TestChecker<'_> {
         outcome.chain(inputs).collect()
     }
 
+    /// Paths in `steps["…"]` that no step can have.
+    fn paths(&mut self, condition: &ast::Expr) {
+        let mut written = Vec::new();
+        step_paths(condition, &mut written);
+        if written.is_empty() {
+            return;
+        }
+        let mut names = Vec::new();
+        node_names(self.plan, &mut names);
+        for (path, span) in written {
+            let parts = without_indices(&path);
+            let wrong =
+                parts.split('.').find(|part| !names.iter().any(|name| **name == **part) && !WORDS.contains(part));
+            let Some(wrong) = wrong else { continue };
+            let known = names.iter().map(|name| &**name);
+            let finding = unknown(&codes::tests::TEST_PATH, "step", wrong, span, known);
+            self.diagnostics.push(Diagnostic { fix: None, ..finding });
+        }
+    }
+
     /// Every tool and step that `calls` and its kin may name, as the file writes them.
     fn callers(&self) -> Callers {
         let mut tools = Vec::new();
@@ -136,6 +158,34 @@ impl TestChecker<'_> {
         let nodes = self.plan.blocks.iter().flat_map(|block| &block.nodes).filter(|node| node.step().is_some());
         Callers { tools, steps: nodes.filter_map(|node| node.name.clone()).collect() }
     }
+}
+
+/// Parts of paths that are no names of steps.
+const WORDS: [&str; 4] = ["recover", "undo", "verify", "match"];
+
+/// The names of statements, those of called plans included.
+fn node_names(plan: &Plan, names: &mut Vec<Arc<str>>) {
+    for block in &plan.blocks {
+        names.extend(block.label.iter().flat_map(|label| label.split('.')).map(Arc::from));
+        names.extend(block.nodes.iter().filter_map(|node| node.name.clone()));
+    }
+    for plan in &plan.plans {
+        node_names(plan, names);
+    }
+    names.sort();
+    names.dedup();
+}
+
+/// Every `steps["…"]` of an expression.
+fn step_paths(expression: &ast::Expr, found: &mut Vec<(Arc<str>, Span)>) {
+    if let ast::ExprKind::Path { base, links } = &expression.kind
+        && matches!(&base.kind, ast::ExprKind::Name(name) if **name == *Place::Steps.name())
+        && let Some(ast::Link { kind: ast::LinkKind::Index { index, .. }, .. }) = links.first()
+        && let ast::ExprKind::Literal(ast::Literal::String(path)) = &index.kind
+    {
+        found.push((path.clone(), index.span));
+    }
+    expression.parts(&mut |part| step_paths(part, found));
 }
 
 /// What `calls` and its kin may name.

@@ -12,6 +12,49 @@ pub struct Expr {
     pub kind: ExprKind,
 }
 
+impl Expr {
+    /// Every expression that stands directly in this one, in source order.
+    pub fn parts<'e>(&'e self, visit: &mut dyn FnMut(&'e Self)) {
+        match &self.kind {
+            ExprKind::Literal(_) | ExprKind::Name(_) | ExprKind::Signal(_) | ExprKind::Error => {}
+            ExprKind::Template(parts) => parts.iter().for_each(|part| match part {
+                TemplatePart::Text(_) => {}
+                TemplatePart::Expr(expression) => visit(expression),
+            }),
+            ExprKind::Call { arguments, .. } => arguments.iter().for_each(|argument| visit(&argument.value)),
+            ExprKind::Path { base, links } => {
+                visit(base);
+                links.iter().for_each(|link| match &link.kind {
+                    LinkKind::Field { .. } => {}
+                    LinkKind::Index { index, .. } => visit(index),
+                    LinkKind::Call { arguments, .. } => arguments.iter().for_each(|argument| visit(&argument.value)),
+                });
+            }
+            ExprKind::List(elements) | ExprKind::Coalesce(elements) => elements.iter().for_each(visit),
+            ExprKind::Object(entries) => entries.iter().for_each(|entry| {
+                if let EntryKey::Expr(key) = &entry.key {
+                    visit(key);
+                }
+                visit(&entry.value);
+            }),
+            ExprKind::Unary { operand, .. } => visit(operand),
+            ExprKind::Chain { first, rest } => {
+                visit(first);
+                rest.iter().for_each(|link| visit(&link.operand));
+            }
+            ExprKind::Conditional { arms, otherwise } => {
+                arms.iter().for_each(|(condition, value)| [condition, value].into_iter().for_each(&mut *visit));
+                visit(otherwise);
+            }
+            ExprKind::Match { subject, arms } => {
+                visit(subject);
+                arms.iter().for_each(|arm| visit(&arm.value));
+            }
+            ExprKind::Is { subject, .. } => visit(subject),
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub enum ExprKind {
     Literal(Literal),
