@@ -117,7 +117,7 @@ impl PlanTest {
             reply: serde_json::Value::Null,
         };
         if let (Ok(case), Some(program)) = (&self.prepared.case, file.suite.program(&self.prepared.test)) {
-            let players = cast(stage, &case.test, manner);
+            let players = cast(stage, case, manner);
             let played: Played = play(stage, program, case, players, manner, &mut Silence);
             outcome.state = played.state;
             outcome.trace = trace(program, &played);

@@ -93,6 +93,9 @@ pub struct RunArguments {
     /// Do again what changes something, too.
     #[arg(long, requires = "base")]
     pub yes: bool,
+    /// Write what the tools answer to this file, from which a test can answer instead of them.
+    #[arg(long, value_name = "FILE", conflicts_with = "dry_run")]
+    pub record: Option<PathBuf>,
     /// Write nothing down: the run ends with its process.
     #[arg(long)]
     pub no_journal: bool,

@@ -139,7 +139,9 @@ fn fate(tested: &Tested, used: &[Vec<String>], home: &TestedFile, mutant: &Mutan
         let text = if own { &text } else { file.suite.source.text() };
         let source = SourceFile::new(file.suite.source.name(), text);
         let checked = workspace.find(&source, &changed);
-        if !errors(&checked).is_empty() || failure(tested, file, &Suite::new(source, checked)).is_some() {
+        let unsound = !errors(&checked).is_empty();
+        let suite = Suite::new(source, checked).with_recordings(&RealHost);
+        if unsound || failure(tested, file, &suite).is_some() {
             return Fate::Killed;
         }
     }

@@ -210,6 +210,12 @@ impl Outcome {
         Self { trace: Trace { frames, plans, begun_at, redactor }, ..self }
     }
 
+    /// Everything that must not be shown of the run.
+    #[must_use]
+    pub fn secrets(&self) -> &Redactor {
+        &self.trace.redactor
+    }
+
     /// The reply as it may be shown: with marks for what is secret.
     #[must_use]
     pub fn shown_reply(&self) -> Option<Value> {

@@ -91,9 +91,10 @@ impl Dispatcher<'_> {
         let scope = &mut self.scopes[scope];
         // The plan holds the signature as long as the scope lives, so no other one gets its address.
         let called = scope.called.entry(Arc::as_ptr(signature).addr()).or_insert_with(|| {
+            let tool = scope.tools.tool(&signature.namespace, &signature.name).map(|tool| tool.transport.clone());
             let transport = match stand_in {
-                Some(stand_in) => Some(stand_in.clone() as Arc<dyn Transport>),
-                None => scope.tools.tool(&signature.namespace, &signature.name).map(|tool| tool.transport.clone()),
+                Some(stand_in) => Some(stand_in.clone().over(tool)),
+                None => tool,
             };
             Arc::new(Called { path: signature.path(), transport })
         });

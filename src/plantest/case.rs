@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::recording::Recording;
 use super::slots::Slots;
 use crate::sema::test::{Row, Test};
 use crate::value::Value;
@@ -17,6 +18,8 @@ pub struct Case {
     /// The number of its row, from 1; absent where there is only one.
     pub row: Option<usize>,
     pub inputs: BTreeMap<Arc<str>, Value>,
+    /// What the real tools answered, where that is kept.
+    pub recording: Option<Arc<Recording>>,
 }
 
 /// The cases of a test, in the order of its rows: the last table changes fastest.
@@ -40,7 +43,7 @@ pub fn cases(test: &Arc<Test>) -> Result<Vec<Case>, String> {
         rows = crossed;
     }
     let many = rows.len() > 1;
-    let case = |(index, inputs)| Case { test: test.clone(), row: many.then_some(index + 1), inputs };
+    let case = |(index, inputs)| Case { test: test.clone(), row: many.then_some(index + 1), inputs, recording: None };
     Ok(rows.into_iter().enumerate().map(case).collect())
 }
 

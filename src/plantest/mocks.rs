@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::generated::MadeUp;
 use super::play::Manner;
 use super::slots::Slots;
-use super::world::{Call, Reaction, Response, Source, failure};
+use super::world::{Call, Reaction, Response, Source, failure, is_system};
 use crate::protocol::Sent;
 use crate::sema::expr::Code;
 use crate::sema::test::{Mock, MockReaction, Reaction as Written, Test};
@@ -13,7 +13,16 @@ use crate::tools::{Answer, CallError, Outcome};
 use crate::types::{ErrorClass, Signature, Validation};
 use crate::value::Value;
 
-/// The mocks of one test, in one run.
+/// Which of the mocks of a test.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Which {
+    /// Those that name a tool.
+    Named,
+    /// `_`.
+    Rest,
+}
+
+/// Mocks of one test, in one run.
 pub struct Mocks {
     test: Arc<Test>,
     /// The order in which they are asked.
@@ -29,14 +38,10 @@ pub struct Mocks {
 
 impl Mocks {
     #[must_use]
-    pub fn new(test: &Arc<Test>, made_up: &Arc<MadeUp>, manner: Manner) -> Self {
-        let rank = |mock: &Mock| match (&mock.signature, mock.arguments.is_empty()) {
-            (Some(_), false) => 0,
-            (Some(_), true) => 1,
-            (None, _) => 2,
-        };
-        let mut order: Vec<usize> = (0..test.mocks.len()).collect();
-        order.sort_by_key(|index| rank(&test.mocks[*index]));
+    pub fn new(test: &Arc<Test>, which: Which, made_up: &Arc<MadeUp>, manner: Manner) -> Self {
+        let is_meant = |index: &usize| test.mocks[*index].signature.is_some() == (which == Which::Named);
+        let mut order: Vec<usize> = (0..test.mocks.len()).filter(is_meant).collect();
+        order.sort_by_key(|index| test.mocks[*index].arguments.is_empty());
         Self {
             test: test.clone(),
             order,
@@ -91,13 +96,14 @@ impl Source for Mocks {
 
     /// Whatever `_` answers, it is no answer to what looks whether a step happened: nobody said that it did.
     fn knows(&self, signature: &Signature) -> bool {
-        self.test.mocks.iter().filter_map(|mock| mock.signature.as_ref()).any(|known| is_same(known, signature))
+        let mut mocks = self.order.iter().map(|index| &self.test.mocks[*index]);
+        mocks.any(|mock| mock.signature.as_ref().is_some_and(|known| is_same(known, signature)))
     }
 }
 
 fn is_for(mock: &Mock, call: &Call<'_>) -> bool {
     let signature = &call.request.signature;
-    let same = mock.signature.as_ref().is_none_or(|known| is_same(known, signature));
+    let same = mock.signature.as_ref().map_or_else(|| !is_system(signature), |known| is_same(known, signature));
     let argument = |name: &str| call.request.arguments.get(name).unwrap_or(&Value::Null);
     let equal = |(name, wanted): &(Arc<str>, Code)| {
         Slots::none().evaluate(wanted).is_ok_and(|wanted| wanted == *argument(name))

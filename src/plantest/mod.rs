@@ -9,6 +9,7 @@ mod mocks;
 pub mod mutate;
 mod outcome;
 pub mod play;
+pub mod recording;
 pub mod report;
 mod slots;
 pub mod snapshot;

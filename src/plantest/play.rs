@@ -9,6 +9,7 @@ use tokio::task::JoinSet;
 use super::case::Case;
 use super::clerk::Clerk;
 use super::generated::MadeUp;
+use super::recording::{Recorder, Replay, Replayed};
 use super::slots::Slots;
 use super::world::{Called, Source, Unanswered, World};
 use crate::engine::{self, Answering, Context, Defaults, Interruption, Observer, Order, Outcome, Program};
@@ -56,6 +57,19 @@ pub struct Cast {
     pub sources: Vec<Box<dyn Source>>,
     /// Answers what people are asked.
     pub clerk: Clerk,
+    /// The recording among those who answer calls, to be asked what came of it.
+    pub replay: Option<Arc<Replay>>,
+    /// Calls to which nobody has an answer go to the real tools.
+    pub live: Option<Live>,
+}
+
+/// The real world, for what is recorded of it.
+pub struct Live {
+    pub recorder: Arc<Recorder>,
+    pub tools: Arc<Catalog>,
+    pub host: Arc<dyn Host>,
+    /// What the run is called. No two are called the same, so that no system takes one for a repetition of the other.
+    pub run: String,
 }
 
 /// What came of a case.
@@ -76,6 +90,8 @@ pub struct Played {
     pub processes: usize,
     /// On the clock of the test.
     pub took: Duration,
+    /// What came of the recording that answered its calls.
+    pub replayed: Option<Replayed>,
 }
 
 /// Plays a case to its end, or until only somebody who never comes could go on with it.
@@ -87,11 +103,18 @@ pub fn play(
     manner: Manner,
     observer: &mut dyn Observer,
 ) -> Played {
-    let Cast { sources, clerk } = players;
+    let Cast { sources, clerk, replay, live } = players;
     let log = MemoryLog::default();
-    let world = Arc::new(World::new(sources, log.clone()));
-    let performance = Performance { stage, program, case, world: world.clone(), clerk, manner, log };
-    match tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build() {
+    let mut world = World::new(sources, log.clone());
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    if let Some(live) = &live {
+        world = world.recording(live.recorder.clone());
+        runtime.enable_all();
+    } else {
+        runtime.enable_time().start_paused(true);
+    }
+    let performance = Performance { stage, program, case, world: Arc::new(world), clerk, manner, log, replay, live };
+    match runtime.build() {
         Ok(runtime) => runtime.block_on(performance.live(observer)),
         Err(_) => performance.played(None, 0, Duration::ZERO),
     }
@@ -105,18 +128,24 @@ struct Performance<'a> {
     clerk: Clerk,
     manner: Manner,
     log: MemoryLog,
+    replay: Option<Arc<Replay>>,
+    live: Option<Live>,
 }
 
 impl Performance<'_> {
     async fn live(self, observer: &mut dyn Observer) -> Played {
-        let host = Arc::new(VirtualHost::new(MemoryHost::new(self.manner.seed)));
+        let host: Arc<dyn Host> = match &self.live {
+            Some(live) => live.host.clone(),
+            None => Arc::new(VirtualHost::new(MemoryHost::new(self.manner.seed))),
+        };
+        let begun = host.monotonic();
         let mut signals = self.signals();
         if let Some(events) = self.manner.dies_after {
             drop(self.log.clone().dying_after(events));
         }
         let lives = self.processes(&host, &mut signals, observer);
         let (outcome, processes) = tokio::time::timeout(LONGEST, lives).await.unwrap_or((None, 0));
-        self.played(outcome, processes, host.elapsed())
+        self.played(outcome, processes, host.monotonic().saturating_sub(begun))
     }
 
     fn played(self, outcome: Option<Outcome>, processes: usize, took: Duration) -> Played {
@@ -134,13 +163,14 @@ impl Performance<'_> {
             events: self.log,
             processes,
             took,
+            replayed: self.replay.map(|replay| replay.replayed()),
         }
     }
 
     /// One process after the other, until the run has ended or nobody is there to wake it.
     async fn processes(
         &self,
-        host: &Arc<VirtualHost>,
+        host: &Arc<dyn Host>,
         signals: &mut JoinSet<()>,
         observer: &mut dyn Observer,
     ) -> (Option<Outcome>, usize) {
@@ -159,7 +189,7 @@ impl Performance<'_> {
                 )
                 | None => return (Some(outcome), number),
             };
-            if !sleep(host, wake, signals).await {
+            if !sleep(&**host, wake, signals).await {
                 return (Some(outcome), number);
             }
         }
@@ -167,7 +197,7 @@ impl Performance<'_> {
     }
 
     /// One process of the run; nothing where it died.
-    async fn process(&self, host: &Arc<VirtualHost>, observer: &mut dyn Observer) -> Option<Outcome> {
+    async fn process(&self, host: &Arc<dyn Host>, observer: &mut dyn Observer) -> Option<Outcome> {
         let answering = Answering { answers: Vec::new(), asker: Some(Arc::new(self.clerk.clone())) };
         let context = Context {
             log: Some(Box::new(self.log.clone()) as Box<dyn Log>),
@@ -184,7 +214,7 @@ impl Performance<'_> {
     }
 
     /// The run as its journal tells it, without doing anything.
-    async fn look(&self, host: &Arc<VirtualHost>) -> Option<Outcome> {
+    async fn look(&self, host: &Arc<dyn Host>) -> Option<Outcome> {
         let mut nobody = engine::Silence;
         let context = Context { only_looks: true, ..self.context(host, &mut nobody) };
         let mut outcome = engine::run(self.program, &self.case.inputs, context).await;
@@ -196,9 +226,9 @@ impl Performance<'_> {
         self.log.past().ok()
     }
 
-    fn context<'o>(&self, host: &Arc<VirtualHost>, observer: &'o mut dyn Observer) -> Context<'o> {
-        let host: Arc<dyn Host> = host.clone();
+    fn context<'o>(&self, host: &Arc<dyn Host>, observer: &'o mut dyn Observer) -> Context<'o> {
         let stand_in: Arc<dyn StandIn> = self.world.clone();
+        let run = self.live.as_ref().map_or(RUN, |live| &live.run);
         Context {
             limit: self.stage.limit.clone(),
             root: self.stage.root.clone(),
@@ -206,11 +236,14 @@ impl Performance<'_> {
             past: self.past().filter(|past| past.last > 0),
             order: self.manner.order,
             stand_in: Some(stand_in),
-            ..Context::new(host.clone(), self.tools(host), RUN, observer)
+            ..Context::new(host.clone(), self.tools(host.clone()), run, observer)
         }
     }
 
     fn tools(&self, host: Arc<dyn Host>) -> Arc<Catalog> {
+        if let Some(live) = &self.live {
+            return live.tools.clone();
+        }
         Arc::new(Catalog::new(host, self.stage.root.clone(), &Arc::new(Permissions::none())))
     }
 
@@ -229,7 +262,7 @@ impl Performance<'_> {
 }
 
 /// Waits until a run wants to go on, or is told something; false where neither ever comes.
-async fn sleep(host: &VirtualHost, wake: Option<i128>, signals: &mut JoinSet<()>) -> bool {
+async fn sleep(host: &dyn Host, wake: Option<i128>, signals: &mut JoinSet<()>) -> bool {
     let left = wake.map(|wake| Duration::from_nanos(u64::try_from(wake - host.now()).unwrap_or(0)));
     tokio::select! {
         biased;

@@ -1,20 +1,23 @@
 //! The tests of one file: which of them can run, and what came of each.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::case::{Case, cases};
 use super::clerk::Clerk;
-use super::mocks::Mocks;
+use super::mocks::{Mocks, Which};
 use super::play::{Cast, Manner, Played, Stage, play};
+use super::recording::{self, Recordings, Replay};
 use super::trace::trace;
 use super::verdict::{fault, faults};
+use super::world::Source;
 use crate::diag::render::{FileReport, Look, human};
 use crate::diag::{Diagnostic, codes};
 use crate::engine::{Observer, Order, Outcome, Program, Silence};
 use crate::graph;
-use crate::host::{Host as _, RealHost};
+use crate::host::{Host, RealHost};
 use crate::sema::test::{Snapshot, SnapshotOf, Test};
 use crate::sema::{CheckedFile, Plan};
 use crate::source::{SourceFile, Span};
@@ -26,6 +29,8 @@ pub struct Suite {
     pub checked: CheckedFile,
     /// Findings that keep the file from being tested: those that no test expects.
     pub broken: Vec<Diagnostic>,
+    /// What the real tools answered in its tests.
+    pub recordings: Recordings,
     programs: BTreeMap<usize, Arc<Program>>,
 }
 
@@ -82,7 +87,15 @@ impl Suite {
                 programs.entry(Arc::as_ptr(&test.plan).addr()).or_insert_with(program);
             }
         }
-        Self { source: Arc::new(source), checked, broken, programs }
+        Self { source: Arc::new(source), checked, broken, recordings: Recordings::default(), programs }
+    }
+
+    /// The same, with the recordings beside its file.
+    #[must_use]
+    pub fn with_recordings(self, host: &dyn Host) -> Self {
+        let tests = self.checked.tests.iter().map(|test| &*test.name);
+        let recordings = Recordings::beside(host, Path::new(self.source.name()), tests);
+        Self { recordings, ..self }
     }
 
     /// Every case, in source order.
@@ -92,12 +105,17 @@ impl Suite {
         for test in &self.checked.tests {
             match cases(test) {
                 Ok(cases) => {
-                    prepared.extend(cases.into_iter().map(|case| Prepared { test: test.clone(), case: Ok(case) }));
+                    prepared.extend(cases.into_iter().map(|case| self.prepared(case)));
                 }
                 Err(reason) => prepared.push(Prepared { test: test.clone(), case: Err(reason) }),
             }
         }
         prepared
+    }
+
+    fn prepared(&self, case: Case) -> Prepared {
+        let recording = self.recordings.of(&case).and_then(|found| found.as_ref().ok().cloned());
+        Prepared { test: case.test.clone(), case: Ok(Case { recording, ..case }) }
     }
 
     /// The program of a plan that is tested here.
@@ -140,11 +158,17 @@ impl Suite {
             ran.faults.push(Diagnostic::new(&codes::contracts::NOT_YET, *span, message));
             return;
         }
+        if let Some(Err(broken)) = self.recordings.of(case) {
+            let finding = Diagnostic::new(&codes::tests::RECORDING, case.test.span, broken.to_string());
+            ran.faults.push(finding.help(broken.remedy.clone()));
+            return;
+        }
         let perform = |manner: Manner, observer: &mut dyn Observer| {
-            play(stage, program, case, cast(stage, &case.test, manner), manner, observer)
+            play(stage, program, case, cast(stage, case, manner), manner, observer)
         };
+        let faults = |played: &Played| self.faults(case, played);
         let played = perform(wish.manner, observer);
-        ran.faults.extend(faults(&self.source, case, &played));
+        ran.faults.extend(faults(&played));
         for snapshot in case.test.snapshots.iter().filter(|snapshot| snapshot.of.needs_run()) {
             let text = if snapshot.of == SnapshotOf::Trace { trace(program, &played) } else { reply(&played) };
             ran.kept.push(Kept { snapshot: *snapshot, text });
@@ -155,7 +179,7 @@ impl Suite {
         for seed in 0..wish.seeds {
             let manner = Manner { order: Order::Seeded(seed), ..wish.manner };
             let other = perform(manner, &mut Silence);
-            let found = faults(&self.source, case, &other);
+            let found = faults(&other);
             if let Some(first) = found.into_iter().next() {
                 let message =
                     format!("it passes in the order of the source and fails in that of seed {seed}: {}", first.message);
@@ -164,6 +188,22 @@ impl Suite {
                 return;
             }
         }
+    }
+
+    /// What is wrong with a case that was played.
+    fn faults(&self, case: &Case, played: &Played) -> Vec<Diagnostic> {
+        let told = |unused| {
+            let place = (case.test.span, self.source.name(), &*self.recordings.path(case));
+            let replayed = played.replayed.as_ref();
+            replayed.map(|replayed| recording::faults(replayed, place, unused)).unwrap_or_default()
+        };
+        let misfits = told(false);
+        if !misfits.is_empty() {
+            // Whatever else is wrong may follow from that.
+            return misfits;
+        }
+        let faults = faults(&self.source, case, played);
+        if faults.is_empty() { told(true) } else { faults }
     }
 
     /// What needs no run: findings and drawings.
@@ -204,8 +244,17 @@ impl Suite {
 
 /// Who plays the world of a test.
 #[must_use]
-pub fn cast(stage: &Stage, test: &Arc<Test>, manner: Manner) -> Cast {
-    Cast { sources: vec![Box::new(Mocks::new(test, &stage.made_up, manner))], clerk: Clerk::new(test) }
+pub fn cast(stage: &Stage, case: &Case, manner: Manner) -> Cast {
+    let replay = case.recording.as_ref().map(|recording| Arc::new(Replay::new(recording, true)));
+    cast_with(stage, &case.test, manner, replay)
+}
+
+/// Who plays the world of a test: its mocks, what was recorded, and what it says of all the rest.
+pub(super) fn cast_with(stage: &Stage, test: &Arc<Test>, manner: Manner, replay: Option<Arc<Replay>>) -> Cast {
+    let mocks = |which| Box::new(Mocks::new(test, which, &stage.made_up, manner)) as Box<dyn Source>;
+    let recorded = replay.iter().map(|replay| Box::new(replay.clone()) as Box<dyn Source>);
+    let sources = std::iter::once(mocks(Which::Named)).chain(recorded).chain([mocks(Which::Rest)]).collect();
+    Cast { sources, clerk: Clerk::new(test), replay, live: None }
 }
 
 fn reply(played: &Played) -> String {

@@ -60,8 +60,9 @@ fn unanswered(case: &Case, played: &Played) -> Vec<Diagnostic> {
         let why = if known { "none of its mocks is for this call, or all are used up" } else { "nothing answers it" };
         let message = format!("`{}` calls `{tool}`, and {why}", call.path);
         let arguments = call.arguments.to_json_text();
+        let recorded = if case.recording.is_some() { ", or call it and record that with `--record new`" } else { "" };
         let finding = Diagnostic::new(&codes::tests::CALL_UNANSWERED, case.test.span, message).help(format!(
-            "it is called with {}; add `mock {tool} => …`, or `mock {tool} => generated`",
+            "it is called with {}; add `mock {tool} => …`, or `mock {tool} => generated`{recorded}",
             cut(&arguments)
         ));
         faults.push(finding);

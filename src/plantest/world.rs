@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use super::recording::Recorder;
 use crate::journal::MemoryLog;
 use crate::protocol::Sent;
 use crate::tools::{Answer, CallError, Outcome, Reply, Request, StandIn, Transport};
@@ -12,6 +13,8 @@ use crate::value::Value;
 
 /// The namespace whose tools compute and look at the clock: they answer themselves.
 const SYSTEM: &str = "sys";
+/// Those of them that give something else each time, so that recordings keep what they gave.
+const VARYING: [&str; 2] = ["now", "uuid"];
 
 /// Somebody who may have an answer to a call.
 pub trait Source: Send + Sync {
@@ -67,6 +70,8 @@ pub struct Called {
 /// The world of one run.
 pub struct World {
     sources: Vec<Box<dyn Source>>,
+    /// Calls to which none of them has an answer go to the real tools, and it writes down what they come to.
+    recorder: Option<Arc<Recorder>>,
     state: Mutex<State>,
     /// Where the run is written down; who loses it is dead.
     log: MemoryLog,
@@ -92,7 +97,13 @@ impl World {
     /// A world in which these are asked, the first of them first.
     #[must_use]
     pub fn new(sources: Vec<Box<dyn Source>>, log: MemoryLog) -> Self {
-        Self { sources, state: Mutex::default(), log }
+        Self { sources, recorder: None, state: Mutex::default(), log }
+    }
+
+    /// The same, but calls to which nobody has an answer go to the real tools.
+    #[must_use]
+    pub fn recording(self, recorder: Arc<Recorder>) -> Self {
+        Self { recorder: Some(recorder), ..self }
     }
 
     /// Every attempt that went out, in that order.
@@ -128,11 +139,11 @@ impl World {
         self.sources.iter().find_map(|source| source.answer(&call))
     }
 
-    fn note(&self, request: &Request, reaction: &Reaction) {
+    fn note(&self, request: &Request, reaction: Option<&Reaction>) {
         let (failed, happened, crashed) = match reaction {
-            Reaction::Answer(Ok(_)) => (None, true, false),
-            Reaction::Answer(Err(error)) => (Some(error.class.clone()), error.sent == Sent::Maybe, false),
-            Reaction::Crash { after } => (None, *after, true),
+            Some(Reaction::Answer(Ok(_))) | None => (None, true, false),
+            Some(Reaction::Answer(Err(error))) => (Some(error.class.clone()), error.sent == Sent::Maybe, false),
+            Some(Reaction::Crash { after }) => (None, *after, true),
         };
         self.state().calls.push(Called {
             path: request.path.clone(),
@@ -159,14 +170,16 @@ impl World {
     }
 }
 
-impl Transport for World {
-    fn call(&self, request: Request) -> Reply {
+impl World {
+    fn call_over(&self, request: Request, tool: Option<&dyn Transport>) -> Reply {
         let Some(occurrence) = self.occurrence(&request) else {
             // The process is gone, and what it still does is never seen.
             return Reply::Later(Box::pin(std::future::pending()));
         };
-        let Some(response) = self.respond(&request, occurrence) else { return self.refuse(&request) };
-        self.note(&request, &response.reaction);
+        let Some(response) = self.respond(&request, occurrence) else {
+            return self.beyond(request, occurrence, tool);
+        };
+        self.note(&request, Some(&response.reaction));
         match response.reaction {
             Reaction::Crash { .. } => {
                 self.log.die();
@@ -189,14 +202,60 @@ impl Transport for World {
     }
 }
 
+impl World {
+    /// A call to which nobody has an answer.
+    fn beyond(&self, request: Request, occurrence: u32, tool: Option<&dyn Transport>) -> Reply {
+        match (&self.recorder, tool) {
+            (Some(recorder), Some(tool)) => {
+                self.note(&request, None);
+                recorder.call(request, occurrence + 1, tool)
+            }
+            (None, Some(tool)) if is_system(&request.signature) => tool.call(request),
+            (Some(_) | None, _) => self.refuse(&request),
+        }
+    }
+
+    fn knows(&self, signature: &Signature) -> bool {
+        self.sources.iter().any(|source| source.knows(signature))
+    }
+}
+
+impl Transport for World {
+    fn call(&self, request: Request) -> Reply {
+        self.call_over(request, None)
+    }
+}
+
+/// A tool as the runs of a world call it.
+struct Door {
+    world: Arc<World>,
+    tool: Option<Arc<dyn Transport>>,
+}
+
+impl Transport for Door {
+    fn call(&self, request: Request) -> Reply {
+        self.world.call_over(request, self.tool.as_deref())
+    }
+}
+
 impl StandIn for World {
+    fn over(self: Arc<Self>, tool: Option<Arc<dyn Transport>>) -> Arc<dyn Transport> {
+        Arc::new(Door { world: self, tool })
+    }
+
     fn replaces(&self, signature: &Signature) -> bool {
-        *signature.namespace != *SYSTEM || self.sources.iter().any(|source| source.knows(signature))
+        let varies = || self.recorder.is_some() && VARYING.contains(&&*signature.name);
+        !is_system(signature) || varies() || self.knows(signature)
     }
 
     fn verifies(&self, signature: &Signature) -> bool {
-        *signature.namespace == *SYSTEM || self.sources.iter().any(|source| source.knows(signature))
+        is_system(signature) || self.recorder.is_some() || self.knows(signature)
     }
+}
+
+/// Whether a tool answers itself.
+pub(super) fn is_system(signature: &Signature) -> bool {
+    *signature.namespace == *SYSTEM
 }
 
 impl Response {

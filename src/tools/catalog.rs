@@ -105,6 +105,12 @@ impl Catalog {
         self.namespaces.values().flat_map(BTreeMap::values).map(|tool| &tool.signature)
     }
 
+    /// What its tools send, and must not be shown.
+    #[must_use]
+    pub fn secrets(&self) -> Redactor {
+        self.credentials.known()
+    }
+
     fn add_built_in(&mut self, permissions: &Arc<Permissions>) {
         let (host, root) = (self.host.clone(), self.root.clone());
         let files = FileWorld { host: host.clone(), permissions: permissions.clone(), root: root.clone() };

@@ -47,6 +47,11 @@ impl Credentials {
         self.known.write().unwrap_or_else(PoisonError::into_inner).join(others);
     }
 
+    /// Those that are known so far.
+    pub(super) fn known(&self) -> Redactor {
+        self.known.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// The tool, with marks for credentials in everything that it gives back.
     pub(super) fn guard(&self, transport: Arc<dyn Transport>) -> Arc<dyn Transport> {
         Arc::new(Guarded { transport, credentials: self.clone() })

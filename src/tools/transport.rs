@@ -55,6 +55,9 @@ pub enum Reply {
 
 /// Answers in place of every tool, as tests of plans do.
 pub trait StandIn: Transport {
+    /// What is called in place of a tool; `None` where nothing tells where the tool is.
+    fn over(self: Arc<Self>, tool: Option<Arc<dyn Transport>>) -> Arc<dyn Transport>;
+
     /// Whether it stands in for this tool; any other is called.
     fn replaces(&self, signature: &Signature) -> bool;
 

@@ -36,6 +36,7 @@ mod nestools;
 mod orders;
 mod plans;
 mod readme;
+mod recordings;
 mod remedies;
 mod render;
 mod run;

@@ -1,6 +1,7 @@
 //! Driving a run in this process: a new one, or one that another process has begun.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
@@ -8,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::answer::{self, UpTo};
 use super::listener::Listener;
 use super::pinned::Pinned;
+use super::record::Tape;
 use crate::cli::arguments::{Language, RunFormat, RunOutput};
 use crate::cli::runs::shown;
 use crate::cli::workspace::Workspace;
@@ -55,13 +57,15 @@ pub struct Onward {
     pub again: bool,
     /// The step that this process goes up to.
     pub until: Option<String>,
+    /// Where what the tools answer is written.
+    pub record: Option<PathBuf>,
 }
 
 impl Onward {
     /// Goes on as somebody wants who says nothing more.
     #[must_use]
     pub fn new(look: Look) -> Self {
-        Self { look, answering: Answering::default(), retries: true, again: false, until: None }
+        Self { look, answering: Answering::default(), retries: true, again: false, until: None, record: None }
     }
 }
 
@@ -85,6 +89,8 @@ pub struct Job {
     pub answering: Answering,
     /// The step that this process goes up to.
     pub until: Option<Until>,
+    /// Where what the tools answer is written.
+    pub record: Option<PathBuf>,
 }
 
 /// Goes on with a run where it was; of one that has ended, tells how.
@@ -113,7 +119,7 @@ pub fn go_further(
     journal: &Journal,
     location: &Location,
     row: &RunRow,
-    Onward { look, answering, retries, again, until }: Onward,
+    Onward { look, answering, retries, again, until, record }: Onward,
 ) -> Result<Exit, Failure> {
     let driver = journal.drive(&row.run)?;
     let past = fold(journal, &row.run)?;
@@ -123,7 +129,7 @@ pub fn go_further(
     let mut job = Job::pinned(journal, location, row, &past)?;
     job.log = Some(Box::new(driver));
     job.until = until.map(|step| until_step(&job.program, &step)).transpose()?;
-    (job.answering, job.retries) = (answering, retries);
+    (job.answering, job.retries, job.record) = (answering, retries, record);
     job.past = Some(past).filter(|past| past.last > 0);
     job.drive(look)
 }
@@ -225,6 +231,7 @@ impl Job {
             copies: None,
             answering: Answering::default(),
             until: None,
+            record: None,
         })
     }
 
@@ -250,11 +257,16 @@ impl Job {
         // It listens from its first turn on, and the run may be told of before the next one.
         tokio::task::yield_now().await;
         let mut observer = Listener::new(look.format, look.terminal, &self.program.plan);
-        let context = Context { cancel, ..self.context(tools, &mut observer) };
+        let tape = self.record.take().map(|path| Tape::new(path, self.past.is_some(), &tools));
+        let stand_in = tape.as_ref().map(Tape::stand_in);
+        let context = Context { cancel, stand_in, ..self.context(tools, &mut observer) };
         let outcome = engine::run(&self.program, &self.inputs, context).await;
         observer.close();
         if let Some(server) = mock {
             server.shutdown().await;
+        }
+        if let Some(tape) = tape {
+            tape.write(&*self.workspace.host, &outcome)?;
         }
         Ok(outcome)
     }
@@ -283,7 +295,10 @@ impl Job {
 }
 
 /// The test double of the project's apps, on a free port of the loopback interface.
-async fn start_mock(workspace: &Workspace) -> Result<MockServer, Failure> {
+///
+/// # Errors
+/// When it cannot listen.
+pub async fn start_mock(workspace: &Workspace) -> Result<MockServer, Failure> {
     let started = MockServer::start(&workspace.project.apps, MockOptions::default(), workspace.host.clone()).await;
     started.map_err(|error| Failure::Environment(format!("the mock of the apps cannot start: {error}")))
 }

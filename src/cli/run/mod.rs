@@ -7,6 +7,7 @@ mod dry;
 mod inputs;
 mod listener;
 mod pinned;
+mod record;
 mod results;
 
 use std::path::Path;
@@ -25,6 +26,7 @@ use crate::syntax::{json::definitions, parse};
 
 use base::Base;
 pub use drive::{Job, Look, Onward, fold, go_further, resume, seen};
+pub(in crate::cli) use drive::{new_run_id, start_mock};
 pub(in crate::cli) use pinned::Pinned;
 
 /// Checks and runs a plan, or goes on with a run.
@@ -37,7 +39,8 @@ pub fn run(arguments: &RunArguments, project: Option<&Path>, terminal: Terminal)
     if let Some(run) = &arguments.resume {
         let (journal, location) = journal_of(arguments.file.as_deref(), project)?;
         let row = journal.run(run)?;
-        let onward = Onward { answering, until: arguments.until.clone(), ..Onward::new(look) };
+        let (until, record) = (arguments.until.clone(), arguments.record.clone());
+        let onward = Onward { answering, until, record, ..Onward::new(look) };
         return resume(&journal, &location, &row, onward);
     }
     let Some(file) = &arguments.file else { return Err(Failure::Usage("name a plan file".to_owned())) };
@@ -82,6 +85,7 @@ pub fn run(arguments: &RunArguments, project: Option<&Path>, terminal: Terminal)
         copies,
         answering,
         until,
+        record: arguments.record.clone(),
     };
     start(job, &checked, arguments, look)
 }
@@ -94,7 +98,8 @@ fn start(mut job: Job, checked: &CheckedPlan, arguments: &RunArguments, look: Lo
             Begun::Before(journal) => {
                 let row = journal.run(&job.run)?;
                 let (answering, until) = (job.answering, arguments.until.clone());
-                let onward = Onward { answering, until, ..Onward::new(look) };
+                let record = arguments.record.clone();
+                let onward = Onward { answering, until, record, ..Onward::new(look) };
                 return resume(&journal, &job.workspace.location, &row, onward);
             }
         }

@@ -61,12 +61,12 @@ fn smallest(tested: &Tested, file: &TestedFile, discovery: &Discovery) -> String
         let start = source.text().len();
         let source = SourceFile::new(source.name(), format!("{}\n{test}", source.text()));
         let checked = tested.workspaces[file.project].check(&source);
-        let suite = Suite::new(source, checked);
+        let suite = Suite::new(source, checked).with_recordings(&crate::host::RealHost);
         let Some(prepared) = suite.cases().into_iter().find(|case| case.test.item.start as usize >= start) else {
             return false;
         };
         let (Ok(case), Some(program)) = (&prepared.case, suite.program(&prepared.test)) else { return false };
-        let played = play(stage, program, case, cast(stage, &case.test, manner), manner, &mut Silence);
+        let played = play(stage, program, case, cast(stage, case, manner), manner, &mut Silence);
         breaches(&program.plan, &played).iter().any(|breach| breach.name() == discovery.breach.name())
     };
     reproducer(&file.suite, discovery, &shows)

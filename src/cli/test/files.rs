@@ -98,7 +98,7 @@ fn read(file: &PlanFile, workspace: &Workspace, project: usize) -> Read {
     match plan_files::load(file) {
         Ok(Loaded::Text(source)) => {
             let checked = workspace.check(&source);
-            let suite = Suite::new(source, checked);
+            let suite = Suite::new(source, checked).with_recordings(&*workspace.host);
             Read::File(Box::new(TestedFile { suite, project }))
         }
         Ok(Loaded::Broken(report)) => Read::Broken(report),

@@ -4,6 +4,7 @@ mod coverage;
 mod explore;
 pub(crate) mod files;
 mod human;
+mod record;
 mod report;
 mod snapshots;
 
@@ -14,6 +15,7 @@ use rayon::prelude::*;
 
 pub use self::coverage::Report;
 use self::files::{Tested, TestedFile};
+use self::record::Record;
 use self::snapshots::Wanted;
 use super::{Exit, Failure, Terminal, plan_files, review, watch};
 use crate::engine::{Observer, Silence};
@@ -33,6 +35,7 @@ Examples:
   planrun test --format junit           for CI services; also json and github
   planrun test --coverage --min 90      what no test reached, and 1 where it is too much
   planrun test --coverage=lcov          for editors and CI services; also json and html
+  planrun test --record once            call the real tools where there is no recording yet, and record what they answer
   planrun test --seeds 20               in twenty further orders: what fails in one of them is flaky";
 
 /// Test plans without their systems.
@@ -54,6 +57,12 @@ pub struct Arguments {
     /// for each that breaks it.
     #[arg(long)]
     pub explore: bool,
+    /// Record what the real tools answer to calls that no mock answers. Without this nothing is ever called.
+    #[arg(long, value_name = "WHAT", default_value = "none", conflicts_with_all = ["watch", "review"])]
+    pub record: Record,
+    /// Record what the `mock:` sections of the apps answer, over loopback, in place of the real systems.
+    #[arg(long, requires = "record")]
+    pub mock: bool,
     /// Tell what of the plans below the paths was reached: steps, conditions both ways, arms, errors, undo, verify, listeners,
     /// replies. May be repeated for several reports.
     #[arg(long, value_name = "REPORT", num_args = 0..=1, require_equals = true, default_missing_value = "text")]
@@ -128,8 +137,9 @@ pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) ->
 fn once(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) -> Result<Exit, Failure> {
     let began = RealHost.monotonic();
     let measures = !arguments.coverage.is_empty() || arguments.min.is_some();
-    let tested =
+    let mut tested =
         if measures { files::open_all(&arguments.paths, project)? } else { files::open(&arguments.paths, project)? };
+    record::record_all(&mut tested, arguments, terminal)?;
     let (mut runs, seen) = run_all(&tested, arguments, measures);
     let snapshots = snapshots::settle(&RealHost, &tested, &mut runs, wanted(arguments)?, terminal)?;
     let explored = if arguments.explore { explore::explore_all(&tested, &runs, arguments.seeds) } else { Vec::new() };

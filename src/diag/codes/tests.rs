@@ -15,3 +15,7 @@ pub static CALL_UNANSWERED: Code = Code::error("call-unanswered", "");
 pub static ANSWER_REFUSED: Code = Code::error("answer-refused", "");
 pub static RUN_ENDED: Code = Code::error("run-ended", "");
 pub static SNAPSHOT: Code = Code::error("snapshot-differs", "");
+pub static RECORDING: Code = Code::error("recording-unusable", "");
+pub static RECORDING_STALE: Code = Code::error("recording-stale", "");
+pub static RECORDING_DRIFTED: Code = Code::error("recording-drifted", "");
+pub static RECORDING_UNUSED: Code = Code::error("recording-unused", "");

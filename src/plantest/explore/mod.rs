@@ -70,7 +70,7 @@ pub fn explore(suite: &Suite, stage: &Stage, cases: &[Case], reach: Reach) -> Ex
         .map(|case| {
             let program = suite.program(&case.test)?;
             let manner = Manner::default();
-            Some((program, play(stage, program, case, cast(stage, &case.test, manner), manner, &mut Silence)))
+            Some((program, play(stage, program, case, cast(stage, case, manner), manner, &mut Silence)))
         })
         .collect();
     let trips = trips(stage, &cases, &based, reach);
@@ -193,7 +193,7 @@ fn travel(
         Fault::Edge(edge) => manner.edge = Some(*edge),
         Fault::Fails { .. } | Fault::Crashes { .. } | Fault::Gate { .. } => {}
     }
-    let mut players = cast(stage, &case.test, manner);
+    let mut players = cast(stage, case, manner);
     let doubts = trip.happened.map(|happened| Doubts { happened, given: given(base) });
     players.clerk = players.clerk.in_doubt(doubts);
     match &trip.fault {

@@ -1,4 +1,4 @@
-//! The folder of snapshots beside a plan, and nothing outside of it.
+//! A folder of kept files beside a plan, such as its snapshots, and nothing outside of it.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,32 +7,37 @@ use super::SnapshotError;
 use crate::host::{FileKind, Host};
 
 /// As insta calls it.
-const NAME: &str = "snapshots";
+pub(super) const SNAPSHOTS: &str = "snapshots";
 /// The ending of a snapshot.
 pub(super) const ENDING: &str = ".snap";
 /// What stands behind it until somebody has looked.
 pub(super) const PENDING: &str = ".new";
-/// Bytes of a snapshot that is read at most.
+/// Bytes of a file that is read at most.
 const MOST_BYTES: u64 = 64 * 1024 * 1024;
 
-/// The folder of snapshots beside a plan file.
+/// A folder of kept files beside a plan file.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct Folder {
+pub(in crate::plantest) struct Folder {
     /// The folder of the plan.
     around: PathBuf,
     path: PathBuf,
 }
 
 impl Folder {
-    pub fn beside(plan_file: &Path) -> Self {
+    pub fn beside(plan_file: &Path, name: &str) -> Self {
         let around = plan_file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let path = plan_file.parent().unwrap_or(Path::new("")).join(NAME);
+        let path = plan_file.parent().unwrap_or(Path::new("")).join(name);
         Self { around: around.to_owned(), path }
+    }
+
+    /// The file of this name.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
     }
 
     /// The snapshot of this name.
     pub fn snapshot(&self, name: &str) -> PathBuf {
-        self.path.join(format!("{name}{ENDING}"))
+        self.file(&format!("{name}{ENDING}"))
     }
 
     /// Where the snapshot of this name waits for somebody to look at it.

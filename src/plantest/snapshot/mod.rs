@@ -21,10 +21,10 @@
 
 mod error;
 mod file;
-mod folder;
+pub(super) mod folder;
 mod metadata;
 mod mode;
-mod name;
+pub(super) mod name;
 mod pending;
 mod store;
 

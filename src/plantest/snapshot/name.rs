@@ -1,4 +1,4 @@
-//! File names of snapshots: readable, valid everywhere, one for each.
+//! File names of what is kept of tests: readable, valid everywhere, one for each.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -45,7 +45,7 @@ pub(super) fn split<'a>(name: &'a str, plan: &str) -> Option<Named<'a>> {
 
 /// The part that says which plan: its file's name without `.plan`; of others, such as `hire.plantest`, all of it, so that
 /// files beside each other have parts of their own.
-pub(super) fn plan_part(file: &Path) -> String {
+pub(in crate::plantest) fn plan_part(file: &Path) -> String {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let stem = name.strip_suffix(PLAN_ENDING).filter(|stem| !stem.is_empty()).unwrap_or(&name);
     let keeps = |character: char| is_xid_continue(character) || matches!(character, '-' | '.');
@@ -56,7 +56,7 @@ pub(super) fn plan_part(file: &Path) -> String {
 /// The part of each test of a file. Letters and digits of every script stay, small; anything else becomes `_`. Tests that
 /// would get the same part all get a mark made from their names, so that no part depends on the order of tests, and so
 /// does what is too long or has neither letter nor digit.
-pub(super) fn test_parts<'a>(tests: impl IntoIterator<Item = &'a str>) -> BTreeMap<String, String> {
+pub(in crate::plantest) fn test_parts<'a>(tests: impl IntoIterator<Item = &'a str>) -> BTreeMap<String, String> {
     let tests: BTreeSet<&str> = tests.into_iter().collect();
     let mut times: BTreeMap<String, usize> = BTreeMap::new();
     for test in &tests {

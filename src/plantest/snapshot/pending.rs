@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::file::Parts;
-use super::folder::{ENDING, Folder, PENDING};
+use super::folder::{ENDING, Folder, PENDING, SNAPSHOTS};
 use super::{Metadata, SnapshotError, name};
 use crate::host::Host;
 
@@ -55,7 +55,7 @@ impl Pending {
 pub fn pending(host: &dyn Host, plan_files: &[PathBuf]) -> Result<Vec<Pending>, SnapshotError> {
     let mut found: Vec<Pending> = Vec::new();
     for plan_file in plan_files {
-        let (folder, plan) = (Folder::beside(plan_file), name::plan_part(plan_file));
+        let (folder, plan) = (Folder::beside(plan_file, SNAPSHOTS), name::plan_part(plan_file));
         for path in folder.list(host)? {
             let Some(name) = own_name(&path, PENDING).filter(|name| name::split(name, &plan).is_some()) else {
                 continue;

@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::file::{Parts, normal, same, written};
-use super::folder::{Folder, PENDING};
+use super::folder::{Folder, PENDING, SNAPSHOTS};
 use super::metadata::Metadata;
 use super::name::{self, Named};
 use super::pending::own_name;
@@ -123,7 +123,7 @@ impl<'h> Store<'h> {
         plan_file: &Path,
         tests: impl IntoIterator<Item = &'a str>,
     ) -> Result<Shelf<'_>, SnapshotError> {
-        let (folder, part) = (Folder::beside(plan_file), name::plan_part(plan_file));
+        let (folder, part) = (Folder::beside(plan_file, SNAPSHOTS), name::plan_part(plan_file));
         let tests = name::test_parts(tests);
         let mut state = self.state();
         let clash = |opened: &&Opened| opened.folder == folder && opened.part.to_lowercase() == part.to_lowercase();

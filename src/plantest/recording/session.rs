@@ -1,0 +1,52 @@
+//! A case is played with the real tools, and what they answer is written down.
+
+use std::sync::Arc;
+
+use super::super::case::Case;
+use super::super::play::{Live, Manner, Stage, play};
+use super::super::suite::cast_with;
+use super::super::verdict::faults;
+use super::{Entry, Recorded, Recording, Replay};
+use crate::engine::{Program, Silence};
+use crate::protocol::Sent;
+use crate::source::SourceFile;
+
+/// What came of recording a case.
+pub struct Session {
+    pub recording: Recording,
+    /// How many calls went to real tools.
+    pub calls: usize,
+    /// Whether any of them was seen by a tool.
+    pub arrived: bool,
+}
+
+/// Records a case. What it has a recording of already is answered from there and stays in it, as far as it fits; what nothing
+/// asks for any more is left out, unless the test fails and might not have come so far.
+#[must_use]
+pub fn record(stage: &Stage, source: &SourceFile, program: &Arc<Program>, case: &Case, live: Live) -> Session {
+    let replay = case.recording.as_ref().map(|recording| Arc::new(Replay::new(recording, false)));
+    let (recorder, mut secrets) = (live.recorder.clone(), live.tools.secrets());
+    let manner = Manner::default();
+    let mut players = cast_with(stage, &case.test, manner, replay.clone());
+    players.live = Some(live);
+    let played = play(stage, program, case, players, manner, &mut Silence);
+    if let Some(outcome) = &played.outcome {
+        secrets.join(outcome.secrets());
+    }
+    let new = recorder.recording(&secrets);
+    // What answers itself says nothing of the systems.
+    let arrived = |entry: &Entry| match &entry.outcome {
+        Recorded::Value(_) | Recorded::Unanswered => !entry.tool.starts_with("sys."),
+        Recorded::Failure(error) => error.sent != Sent::No,
+    };
+    let (calls, arrived) = (new.calls().len(), new.calls().iter().any(arrived));
+    let mut entries = new.calls().to_vec();
+    if let Some(replay) = replay {
+        entries.extend(replay.used());
+        if !faults(source, case, &played).is_empty() {
+            let replayed = replay.replayed();
+            entries.extend(replayed.unused.iter().map(|index| replayed.recording.calls()[*index].clone()));
+        }
+    }
+    Session { recording: Recording::new(entries), calls, arrived }
+}

@@ -1,0 +1,308 @@
+//! `planrun test --record`: what real tools answer is kept beside the plan, and given again with nothing called.
+
+use std::fs;
+
+use tempfile::TempDir;
+
+use crate::support::{Mock, Output, folder, planrun};
+
+/// Two systems: the mock answers a badge late and a mail at once, and a token that nobody may see.
+const APP: &str = "name: desk
+tools:
+  - name: badge
+    endpoint: 'http://127.0.0.1:9/tool'
+    effect: effect
+    parameters: { type: object, properties: { who: { type: string } }, required: [who] }
+    returns: { type: object, properties: { card: { type: string }, zones: { type: integer } }, required: [card, zones] }
+    mock:
+      - when: { who: Bob }
+        data: { card: 'B-{args.who}', zones: 1 }
+      - data: { card: 'C-{args.who}', zones: 3 }
+        delay: 40ms
+  - name: login
+    endpoint: 'http://127.0.0.1:9/tool'
+    effect: read
+    parameters: { type: object, properties: { pin: { type: string }, user: { type: string } }, required: [pin, user] }
+    returns: { type: object, properties: { token: { type: string }, level: { type: integer } }, required: [token, level] }
+    sensitive: [pin, result.token, result.level]
+    mock: { token: 'tok-{args.user}-5ecret', level: 777123 }
+  - name: mail
+    endpoint: 'http://127.0.0.1:9/tool'
+    effect: effect
+    parameters: { type: object, properties: { to: { type: string }, text: { type: string } }, required: [to, text] }
+    returns: { type: object, properties: { id: { type: string } }, required: [id] }
+    mock: { id: 'mail to {args.to}' }
+";
+const PLAN: &str = "use desk
+
+plan welcome(people: string[]) -> { cards: string[] } {
+    step cards = each who in people max 10 parallel 4 {
+        step card = desk.badge(who: who)
+        yield card.card
+    }
+    step mail = desk.mail(to: \"all\", text: \"是 no: \\\"yes\\\"\\n${size(cards)} cards\")
+    reply { cards: cards }
+}
+
+test \"Everybody gets a card\" for welcome {
+    given { people: [\"Ada\", \"Bob\", \"王伟\"] }
+    expect reply.cards == [\"C-Ada\", \"B-Bob\", \"C-王伟\"]
+}
+";
+const FILE: &str = "recordings/welcome__everybody_gets_a_card.yaml";
+
+fn project(plan: &str) -> TempDir {
+    folder([("planrun.yaml", "apps: [desk.yaml]\n"), ("desk.yaml", APP), ("welcome.plan", plan)])
+}
+
+fn run(place: &TempDir, arguments: &[&str]) -> Output {
+    planrun(["test", "welcome.plan"]).within(place.path()).run_with(arguments)
+}
+
+trait RunWith {
+    fn run_with(self, arguments: &[&str]) -> Output;
+}
+
+impl RunWith for crate::support::Program {
+    fn run_with(self, arguments: &[&str]) -> Output {
+        arguments.iter().fold(self, |program, argument| program.argument(argument)).run()
+    }
+}
+
+fn passes(output: &Output) {
+    assert_eq!(output.status, 0, "{output:?}");
+}
+
+fn fails(output: &Output, told: &[&str]) {
+    assert_eq!(output.status, 1, "{output:?}");
+    // Lines are broken for people.
+    let text = output.stdout.replace("\n\n  × ", ": ").replace("\n  │ ", " ").replace("\n        ", " ");
+    for told in told {
+        assert!(text.contains(told), "{told}\n{}", output.stdout);
+    }
+}
+
+fn read(place: &TempDir, name: &str) -> String {
+    fs::read_to_string(place.path().join(name)).unwrap()
+}
+
+fn edit(place: &TempDir, name: &str, from: &str, to: &str) {
+    let text = read(place, name);
+    assert!(text.contains(from), "{from}\n{text}");
+    fs::write(place.path().join(name), text.replace(from, to)).unwrap();
+}
+
+#[test]
+fn what_is_recorded_is_given_again_and_nothing_is_called() {
+    let place = project(PLAN);
+    // Without the flag nothing is ever called, whether or not this is CI.
+    for ci in ["", "true"] {
+        let output = planrun(["test"]).variable("CI", ci).within(place.path()).run();
+        fails(&output, &["error[call-unanswered]", "`cards[0].card` calls `desk.badge`"]);
+    }
+    assert!(!place.path().join("recordings").exists());
+    fails(&run(&place, &["--record", "none"]), &["error[call-unanswered]"]);
+    let output = run(&place, &["--record", "once", "--mock"]);
+    passes(&output);
+    assert!(output.stderr.contains(&format!("4 calls recorded in `{FILE}`")), "{output:?}");
+    let first = read(&place, FILE);
+    let paths: Vec<&str> = first.lines().filter_map(|line| line.strip_prefix("  - path: ")).collect();
+    assert_eq!(paths, [r#""cards[0].card""#, r#""cards[1].card""#, r#""cards[2].card""#, r#""mail""#]);
+    assert!(first.contains("      who: \"王伟\"\n    value:\n      card: \"C-王伟\"\n      zones: 3\n"), "{first}");
+    assert!(first.contains(r#"text: "是 no: \"yes\"\n3 cards""#), "{first}");
+    passes(&run(&place, &[]));
+    passes(&run(&place, &["--seeds", "8"]));
+    // What is there is kept: the other mock would not be asked.
+    edit(&place, "desk.yaml", "C-{args.who}", "D-{args.who}");
+    passes(&run(&place, &["--record", "once", "--mock"]));
+    passes(&run(&place, &["--record", "new", "--mock"]));
+    assert_eq!(read(&place, FILE), first);
+    fails(&run(&place, &["--record", "all", "--mock"]), &["error[expectation-failed]"]);
+    assert!(read(&place, FILE).contains("D-Ada"));
+    edit(&place, "desk.yaml", "D-{args.who}", "C-{args.who}");
+    passes(&run(&place, &["--record", "all", "--mock"]));
+    assert_eq!(read(&place, FILE), first, "the same world is recorded to the same bytes");
+}
+
+#[test]
+fn each_way_in_which_a_recording_does_not_fit_has_a_name() {
+    let place = project(PLAN);
+    passes(&run(&place, &["--record", "once", "--mock"]));
+    let recorded = read(&place, FILE);
+    let again = "`planrun test --record new welcome.plan`";
+
+    edit(&place, "welcome.plan", "to: \"all\"", "to: \"both\"");
+    let output = run(&place, &[]);
+    fails(&output, &["error[recording-drifted]: `mail` calls `desk.mail` with something else", again]);
+    fails(&output, &["expected: {\"text\":", "actual:   {\"text\":", "\"to\":\"both\""]);
+    passes(&run(&place, &["--record", "new", "--mock"]));
+    let drifted = recorded.replace("\"all\"", "\"both\"").replace("mail to all", "mail to both");
+    assert_eq!(read(&place, FILE), drifted, "what fitted is as it was");
+    edit(&place, "welcome.plan", "to: \"both\"", "to: \"all\"");
+    fs::write(place.path().join(FILE), &recorded).unwrap();
+
+    edit(&place, "desk.yaml", "zones: { type: integer }", "zones: { type: integer, minimum: 0 }");
+    fails(
+        &run(&place, &[]),
+        &["error[recording-stale]: the contract of `desk.badge` has changed since `cards[0].card`", again],
+    );
+    passes(&run(&place, &["--record", "new", "--mock"]));
+    passes(&run(&place, &[]));
+    assert!(read(&place, FILE) != recorded);
+
+    edit(&place, "welcome.plan", "\"Bob\", ", "");
+    edit(&place, "welcome.plan", "\"B-Bob\", ", "");
+    let output = run(&place, &[]);
+    fails(&output, &["error[recording-drifted]: `cards[1].card`"]);
+    passes(&run(&place, &["--record", "new", "--mock"]));
+    assert!(!read(&place, FILE).contains("cards[2]"), "what nothing asks for is taken out");
+    let kept = read(&place, FILE);
+    edit(&place, "welcome.plan", "cards\")\n", "cards\")\n        when size(people) > 9\n");
+    fails(&run(&place, &[]), &["error[recording-unused]: nothing asks for `mail` of `desk.mail`", again]);
+    // A test that fails might not have come so far.
+    edit(&place, "welcome.plan", "\"C-Ada\"", "\"E-Ada\"");
+    let output = run(&place, &[]);
+    fails(&output, &["error[expectation-failed]"]);
+    assert!(!output.stdout.contains("recording-unused"), "{output:?}");
+    fails(&run(&place, &["--record", "new", "--mock"]), &["error[expectation-failed]"]);
+    assert_eq!(read(&place, FILE), kept);
+}
+
+#[test]
+fn a_recording_that_cannot_be_read_fails_its_test_with_its_place() {
+    let place = project(PLAN);
+    passes(&run(&place, &["--record", "once", "--mock"]));
+    edit(&place, FILE, "version: 1", "version: 7");
+    let told = [
+        "error[recording-unusable]: the recording `recordings/welcome__everybody_gets_a_card.yaml`, line 3, cannot be used: it has \
+         version 7, and this planrun knows 1",
+        "planrun test --record all",
+    ];
+    fails(&run(&place, &[]), &told);
+    fails(&run(&place, &["--record", "new", "--mock"]), &told);
+    passes(&run(&place, &["--record", "all", "--mock"]));
+}
+
+#[test]
+fn mocks_come_before_recordings_and_recordings_before_the_rest() {
+    let plan = PLAN.replace(
+        "    expect reply",
+        "    mock desk.badge(who: \"Bob\") => { card: \"B-Bob\", zones: 9 }\n    mock _ => generated\n    expect reply",
+    );
+    let place = project(&plan);
+    // What `_` answers is never called.
+    fails(&run(&place, &["--record", "all", "--mock"]), &["error[expectation-failed]"]);
+    assert!(!place.path().join("recordings").exists());
+    fs::write(place.path().join("welcome.plan"), PLAN).unwrap();
+    passes(&run(&place, &["--record", "once", "--mock"]));
+    fs::write(place.path().join("welcome.plan"), &plan).unwrap();
+    fails(&run(&place, &[]), &["error[recording-unused]: nothing asks for `cards[1].card`"]);
+    passes(&run(&place, &["--record", "new", "--mock"]));
+    assert!(!read(&place, FILE).contains("Bob") && read(&place, FILE).contains("C-Ada"));
+}
+
+const SECRET_PLAN: &str = "use desk
+
+plan welcome(pin: secret) -> { told: string } {
+    step session = desk.login(pin: pin, user: \"ada\")
+    step mail = desk.mail(to: \"ada\", text: \"Your session is ${session.token} and ${pin}\")
+    reply { told: mail.id }
+}
+
+test \"Nobody sees it\" for welcome {
+    given { pin: \"90210-pin\" }
+    expect reply.told == \"mail to ada\"
+}
+";
+
+#[test]
+fn secrets_are_in_no_recording_and_the_marks_replay() {
+    let place = project(SECRET_PLAN);
+    passes(&run(&place, &["--record", "once", "--mock"]));
+    let file = "recordings/welcome__nobody_sees_it.yaml";
+    let text = read(&place, file);
+    for secret in ["90210", "5ecret", "777123"] {
+        assert!(!text.contains(secret), "{text}");
+    }
+    assert!(text.contains("text: \"Your session is [redacted] and [redacted]\""), "{text}");
+    assert!(text.contains("      token: \"[redacted]\"\n      level: 0\n"), "{text}");
+    passes(&run(&place, &[]));
+    // Another secret is no other call; another text around it is.
+    edit(&place, "welcome.plan", "90210-pin", "11111-pin");
+    passes(&run(&place, &[]));
+    edit(&place, "welcome.plan", "Your session", "The session");
+    fails(&run(&place, &[]), &["error[recording-drifted]: `mail`"]);
+    let output =
+        planrun(["run", "welcome.plan", "--mock", "-i", "pin=90210-pin", "--record", "run.yaml", "--no-journal"]);
+    passes(&output.within(place.path()).run());
+    let text = read(&place, "run.yaml");
+    assert!(text.starts_with("# To use it in a test of `welcome`, put it beside the plan as recordings/"), "{text}");
+    assert!(!text.contains("90210") && !text.contains("5ecret") && text.contains("tool: \"desk.mail\""), "{text}");
+}
+
+#[test]
+fn retries_are_calls_of_their_own_and_what_varies_is_kept() {
+    let plan = "use hr, sys
+
+plan hire(name: string) -> { level: string, at: timestamp } {
+    step at = sys.now()
+    step profile = hr.create_employee_profile(id: \"WZ001\", name: \"${name} ${string(at)}\", department: \"sales\")
+        retry { attempts: 5, delay: 1ms, on: [transient, tool.failed] }
+    reply { level: profile.level, at: at }
+}
+
+test \"The third time\" for hire {
+    given { name: \"Will\" }
+    expect reply.level == \"L1\" && calls(hr.create_employee_profile) == 3
+}
+
+test \"Nobody answers\" for hire {
+    given { name: \"Ines\" }
+    expect reply.level == \"L1\"
+}
+";
+    let mock = Mock::start(["--failures", "create_employee_profile=2"]);
+    let app = crate::support::root().join("plans/apps/hr.yaml");
+    let files = [
+        ("planrun.yaml", b"apps: [hr.yaml]\n".to_vec()),
+        ("hr.yaml", fs::read(app).unwrap()),
+        ("hire.plan", plan.into()),
+    ];
+    let place = folder(files);
+    let test = |arguments: &[&str]| planrun(["test"]).within(place.path()).run_with(arguments);
+    let output =
+        mock.answering(planrun(["test", "-k", "third", "--record", "once"]), &["hr"]).within(place.path()).run();
+    passes(&output);
+    assert_eq!(mock.calls().len(), 3);
+    let text = read(&place, "recordings/hire__the_third_time.yaml");
+    assert_eq!(text.matches("    failure:\n      class: ").count(), 2, "{text}");
+    assert!(text.contains("    call: 3\n") && text.contains("tool: \"sys.now\""), "{text}");
+    passes(&test(&["-k", "third"]));
+    passes(&test(&["-k", "third", "--explore"]));
+    drop(mock);
+    passes(&test(&["-k", "third"]));
+    // Nothing is kept of systems that nobody could reach.
+    let nobody = planrun(["test", "-k", "Nobody", "--record", "once"]).variable("HR_URL", "http://127.0.0.1:1");
+    let output = nobody.within(place.path()).run();
+    assert!(output.status == 1 && output.stderr.contains("no tool could be reached"), "{output:?}");
+    assert!(!place.path().join("recordings/hire__nobody_answers.yaml").exists());
+}
+
+#[test]
+fn a_call_that_took_too_long_takes_too_long_again() {
+    let plan = PLAN.replace(
+        "desk.badge(who: who)",
+        "desk.badge(who: who)\n            timeout 50ms\n            retry { attempts: 1 }\n            recover _ => { card: \"none\", zones: 0 }",
+    );
+    let plan = plan.replace(
+        "expect reply.cards == [\"C-Ada\", \"B-Bob\", \"C-王伟\"]",
+        "expect reply.cards[0] == \"none\" && reply.cards[2] == \"none\"",
+    );
+    let place = project(&plan);
+    let (first, rest) = APP.split_once("effect: effect").unwrap();
+    fs::write(place.path().join("desk.yaml"), format!("{first}effect: read{rest}").replace("40ms", "20s")).unwrap();
+    let recorded = run(&place, &["--record", "once", "--mock"]);
+    passes(&recorded);
+    assert!(read(&place, FILE).contains("    unanswered: true\n"));
+    passes(&run(&place, &[]));
+}
