@@ -39,6 +39,7 @@ mod readme;
 mod recordings;
 mod remedies;
 mod render;
+mod retail;
 mod run;
 mod schema;
 mod secrets;
