@@ -1,4 +1,4 @@
-//! `planrun init`: a project that runs at once.
+//! `planrun init`: a project that runs at once, and whose tests pass.
 
 use std::path::{Path, PathBuf};
 
@@ -13,14 +13,17 @@ Examples:
   planrun init shop       in the folder shop, which is made";
 
 /// The files of a new project, by their path in it.
-const FILES: [(&str, &str); 4] = [
+const FILES: [(&str, &str); 6] = [
     ("planrun.yaml", include_str!("templates/planrun.yaml")),
     ("plans/tidy.plan", include_str!("templates/tidy.plan")),
+    ("plans/tidy.plantest", include_str!("templates/tidy.plantest")),
+    // The name that the test's snapshot has: CI takes no new one.
+    ("plans/snapshots/tidy.plantest__what_is_solved_is_closed__trace.snap", include_str!("templates/tidy.snap")),
     ("apps/desk.yaml", include_str!("templates/desk.yaml")),
     (".github/workflows/plans.yml", include_str!("templates/plans.yml")),
 ];
 
-/// Make a project that runs at once: a plan with a test, an app file, a CI job.
+/// Make a project that runs at once: a plan with its tests, an app file, a CI job.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
@@ -60,7 +63,7 @@ fn next(folder: &Path) -> String {
     let files = FILES.iter().map(|(name, _)| shown(&folder.join(name))).collect::<Vec<_>>().join("\n  ");
     let enter = if folder == Path::new(".") { String::new() } else { format!("  cd {}\n", quoted(&shown(folder))) };
     format!(
-        "Made\n  {files}\n\nNext\n{enter}  planrun check\n  planrun run plans/tidy.plan --mock -i customer=Ada\n  planrun graph plans/tidy.plan \
+        "Made\n  {files}\n\nNext\n{enter}  planrun check\n  planrun test\n  planrun run plans/tidy.plan --mock -i customer=Ada\n  planrun graph plans/tidy.plan \
          --format mermaid\n"
     )
 }

@@ -1,6 +1,6 @@
 //! `planrun init`: what it makes is right at once, wherever it is made, and nothing is ever overwritten.
 
-use crate::support::{folder, planrun, words};
+use crate::support::{Program, folder, planrun, words};
 
 #[test]
 fn a_new_project_is_right_and_runs() {
@@ -18,11 +18,49 @@ fn a_new_project_is_right_and_runs() {
             outputs.push(output);
         }
         // Warnings are errors there, and there are none.
-        assert_eq!(outputs[0].stderr, "nothing found in 1 file\n");
-        assert_eq!(outputs[1].json(), serde_json::json!({ "closed": 2, "left": 1 }));
+        assert_eq!(outputs[0].stderr, "nothing found in 2 files\n");
+        assert!(outputs[1].stdout.starts_with("5 passed ("), "{:?}", outputs[1]);
+        assert_eq!(outputs[2].json(), serde_json::json!({ "closed": 2, "left": 1 }));
         let strict = planrun(["check", "--deny", "warnings"]).within(&place).run();
         assert_eq!((strict.status, strict.stdout.as_str()), (0, ""));
+        let formatted = planrun(["fmt", "--check"]).within(&place).run();
+        assert_eq!(formatted.status, 0, "{formatted:?}");
     }
+}
+
+#[test]
+fn the_tests_of_a_new_project_pass_in_ci_and_are_worth_something() {
+    let folder = folder([("readme.txt", "")]);
+    assert_eq!(planrun(["init"]).within(folder.path()).run().status, 0);
+    let commands: [&[&str]; 5] = [
+        &["test"],
+        &["test", "--coverage", "--min", "100"],
+        &["test", "--explore"],
+        &["test", "--seeds", "10"],
+        &["mutate", "--min", "80"],
+    ];
+    for command in commands {
+        let output = in_ci(planrun(command)).within(folder.path()).run();
+        assert_eq!((output.status, output.stderr.as_str()), (0, ""), "{command:?}: {output:?}");
+    }
+    // They notice a plan that does something else, the snapshot included.
+    let plan = folder.path().join("plans/tidy.plan");
+    let text = std::fs::read_to_string(&plan).unwrap();
+    for (wrong, noticed) in [
+        (text.replace("== \"solved\"", "== \"open\""), "1 passed, 4 failed ("),
+        (text.replace("solved, says", "told by"), "4 passed, 1 failed ("),
+    ] {
+        assert_ne!(wrong, text);
+        std::fs::write(&plan, wrong).unwrap();
+        let output = in_ci(planrun(["test"])).within(folder.path()).run();
+        assert_eq!(output.status, 1, "{output:?}");
+        assert!(output.stdout.contains(noticed), "{output:?}");
+    }
+}
+
+/// In surroundings in which no snapshot is written.
+fn in_ci(program: Program) -> Program {
+    program.variable("CI", "true").without_variable("INSTA_UPDATE")
 }
 
 #[test]
