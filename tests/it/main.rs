@@ -9,6 +9,7 @@ mod breaking;
 mod cache;
 mod cel;
 mod check;
+mod ci;
 mod coverage;
 mod disturbed;
 mod documents;

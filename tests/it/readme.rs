@@ -5,7 +5,8 @@
 //! - a block fenced as `plan` is a whole file in which `planrun check` finds nothing; fenced as `plan bad` it has an error;
 //! - a line ``File `name`:`` saves the block behind it (of any language) beside the plans of the document;
 //! - a block fenced as `console run` has its lines `$ planrun …` executed, among the saved files where the document has
-//!   some, else in the root; what stands below each is its output, a line `…` standing for any lines;
+//!   some, else in the root; what stands below each is its output, a line `…` standing for any lines and a `…` in a line
+//!   for any text;
 //! - in other `console` blocks the commands must at least exist.
 
 use std::fs;
@@ -59,6 +60,7 @@ $ planrun frobnicate
     assert_eq!(found, [2, 10, 13]);
     assert_eq!(blocks(document)[1].file.as_deref(), Some("a/x.txt"));
     assert_eq!(words("a 'b c' \"d 'e\" f"), ["a", "b c", "d 'e", "f"]);
+    assert!(same("a (…) b", "a (1) b") && same("a…", "a") && !same("a (…)", "a (1"));
     assert!(matches("a\n…\nd\n", "a\nb\nc\nd\n") && matches("…\n", "") && !matches("a\n…\nd\n", "a\nb\n"));
 }
 
@@ -172,7 +174,8 @@ fn exists(command: &str) -> Option<String> {
     (output.status != 0).then(|| format!("`{command}`: {}", output.stderr))
 }
 
-/// Whether `actual` is `expected`, where a line `…` stands for any lines, none included. Trailing blanks do not count.
+/// Whether `actual` is `expected`, where a line `…` stands for any lines, none included, and a `…` in a line for any text.
+/// Trailing blanks do not count.
 fn matches(expected: &str, actual: &str) -> bool {
     let lines = |text: &str| text.trim_end().lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>();
     fits(&lines(expected), &lines(actual))
@@ -182,6 +185,15 @@ fn fits(expected: &[String], actual: &[String]) -> bool {
     match expected.split_first() {
         None => actual.is_empty(),
         Some((first, rest)) if first == "…" => (0..=actual.len()).any(|skipped| fits(rest, &actual[skipped..])),
-        Some((first, rest)) => actual.first() == Some(first) && fits(rest, &actual[1..]),
+        Some((first, rest)) => actual.first().is_some_and(|line| same(first, line)) && fits(rest, &actual[1..]),
+    }
+}
+
+fn same(expected: &str, actual: &str) -> bool {
+    match expected.split_once('…') {
+        None => expected == actual,
+        Some((before, after)) => actual.strip_prefix(before).is_some_and(|rest| {
+            rest.char_indices().map(|(at, _)| at).chain([rest.len()]).any(|at| same(after, &rest[at..]))
+        }),
     }
 }
