@@ -25,8 +25,8 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// Files and folders; `-` is standard input, which is written to standard output. Folders are searched for *.plan,
-    /// except what git ignores.
+    /// Files and folders; `-` is standard input, which is written to standard output. Folders are searched for *.plan and
+    /// *.plantest, except what git ignores.
     #[arg(value_name = "PATH", default_value = ".")]
     pub paths: Vec<PathBuf>,
     /// Write nothing; name the files that would change, and exit with 1 if there are any.

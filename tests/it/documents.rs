@@ -56,6 +56,8 @@ fn help_knows_every_command_and_wrong_words_get_a_suggestion() {
     for command in [
         "breaking",
         "check",
+        "test",
+        "mutate",
         "run",
         "graph",
         "eval",
@@ -154,6 +156,91 @@ fn rows(text: &str, heading: &str) -> Vec<Vec<String>> {
 /// The words in backquotes of a text.
 fn words(text: &str) -> Vec<&str> {
     text.split('`').skip(1).step_by(2).collect()
+}
+
+#[test]
+fn every_kind_that_tests_speak_of_is_documented() {
+    use planrun::plantest::{coverage, mutate};
+    let text = std::fs::read_to_string(root().join("docs/testing.md")).unwrap();
+    let told = |heading: &str| {
+        let mut told: Vec<String> = rows(&text, heading).iter().map(|row| words(&row[0])[0].to_owned()).collect();
+        told.sort();
+        told
+    };
+    let sorted = |mut names: Vec<String>| {
+        names.sort();
+        names
+    };
+    let goals = coverage::Kind::ALL.map(|kind| kind.word().to_owned());
+    assert_eq!(told("| kind | reached, each |"), sorted(goals.to_vec()));
+    let changes = mutate::Kind::ALL.map(|kind| kind.name().to_owned());
+    assert_eq!(told("| kind | changes |"), sorted(changes.to_vec()));
+    let source = std::fs::read_to_string(root().join("src/plantest/explore/invariants.rs")).unwrap();
+    let names = regex::Regex::new(r#"(?m)^ +Self::\w+(?:\(_\))? => "([a-z-]+)",$"#).unwrap();
+    let names: Vec<String> = names.captures_iter(&source).map(|found| found[1].to_owned()).collect();
+    assert!(names.len() >= 10, "{names:?}");
+    assert_eq!(told("| name | what must never be |"), sorted(names));
+}
+
+/// A plan, and a test that does not reach its arm.
+const HALF_TESTED: &str = r#"
+use desk
+
+plan done(id: int) -> string? {
+    step closed = desk.close(id: id)
+        recover tool.locked => null
+    reply closed?.closed_at
+}
+
+test "it is closed" for done {
+    given { id: 7 }
+    mock desk.close => { closed_at: "noon" }
+    expect reply == "noon"
+}
+"#;
+
+/// The keys of a document, each with all that stand above it. What lists hold is taken together.
+fn keys(value: &serde_json::Value, above: &str, found: &mut std::collections::BTreeSet<String>) {
+    match value {
+        serde_json::Value::Object(object) => {
+            for (key, value) in object {
+                let key = format!("{above}.{key}");
+                keys(value, &key, found);
+                found.insert(key);
+            }
+        }
+        serde_json::Value::Array(list) => list.iter().for_each(|value| keys(value, above, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn documents_of_tests_have_the_keys_that_are_told() {
+    let text = std::fs::read_to_string(root().join("docs/cli.md")).unwrap();
+    let told = |before: &str| {
+        let block = text.split(before).nth(1).unwrap().split("```json\n").nth(1).unwrap().split("```").next().unwrap();
+        serde_json::from_str::<serde_json::Value>(block).unwrap()
+    };
+    let folder = folder([("apps/desk.yaml", DESK), ("a.plan", HALF_TESTED)]);
+    let plan = folder.path().join("a.plan");
+    let mutated = planrun(["mutate", "--format", "json"]).within(folder.path()).run().json();
+    std::fs::write(&plan, HALF_TESTED.replace("== \"noon\"", "== \"one\"")).unwrap();
+    let tested = planrun(["test", "--format", "json", "--coverage=json"]).within(folder.path()).run().json();
+    let reached = std::fs::read_to_string(folder.path().join("coverage.json")).unwrap();
+    let documents = [
+        ("`test --format json`:", tested),
+        ("which writes `coverage.json`:", serde_json::from_str(&reached).unwrap()),
+        ("`mutate --format json`:", mutated),
+    ];
+    for (before, printed) in documents {
+        let [mut told_keys, mut printed_keys] = [std::collections::BTreeSet::new(), std::collections::BTreeSet::new()];
+        keys(&told(before), "", &mut told_keys);
+        keys(&printed, "", &mut printed_keys);
+        // Of the kinds, which are keys too, one is told for all.
+        let others = |key: &String| !key.contains(".kinds.") || key.contains(".kinds.step");
+        printed_keys.retain(others);
+        assert_eq!(told_keys, printed_keys, "{before} {printed:#}");
+    }
 }
 
 const MCP: [&str; 5] = ["working", "input_required", "completed", "failed", "cancelled"];
