@@ -3,6 +3,7 @@
 //! In `README.md` and in every Markdown file under `docs/`:
 //!
 //! - a block fenced as `plan` is a whole file in which `planrun check` finds nothing; fenced as `plan bad` it has an error;
+//! - one fenced as `plan from FILE` stands in that file, word by word;
 //! - a line ``File `name`:`` saves the block behind it (of any language) beside the plans of the document;
 //! - a block fenced as `console run` has its lines `$ planrun …` executed, among the saved files where the document has
 //!   some, else in the root; what stands below each is its output, a line `…` standing for any lines and a `…` in a line
@@ -55,9 +56,14 @@ $ planrun frobnicate --hard
 ```text
 $ planrun frobnicate
 ```
+```plan from plans/refund.plantest
+test 'nobody wrote this' for refund.refund {}
+```
+```plan from plans/nowhere.plan
+```
 ";
     let found: Vec<_> = faults(document).into_iter().map(|(line, _)| line).collect();
-    assert_eq!(found, [2, 10, 13]);
+    assert_eq!(found, [2, 10, 13, 19, 22]);
     assert_eq!(blocks(document)[1].file.as_deref(), Some("a/x.txt"));
     assert_eq!(words("a 'b c' \"d 'e\" f"), ["a", "b c", "d 'e", "f"]);
     assert!(same("a (…) b", "a (1) b") && same("a…", "a") && !same("a (…)", "a (1"));
@@ -85,6 +91,10 @@ fn faults(document: &str) -> Vec<(usize, String)> {
         match block.info.as_str() {
             "plan" | "plan bad" => {
                 let fault = check(block, place.as_ref());
+                faults.extend(fault.map(|fault| (block.line, fault)));
+            }
+            info if info.starts_with("plan from ") => {
+                let fault = quoted(&info["plan from ".len()..], &block.text);
                 faults.extend(fault.map(|fault| (block.line, fault)));
             }
             "console run" => faults.extend(commands(block).into_iter().filter_map(|(line, command, output)| {
@@ -137,6 +147,14 @@ fn check(block: &Block, place: Option<&TempDir>) -> Option<String> {
     match block.info.as_str() {
         "plan bad" => (errors == 0).then(|| "this bad plan has no error".to_owned()),
         _ => (!found.is_empty()).then(|| format!("this plan has findings: {:#}", serde_json::Value::Array(found))),
+    }
+}
+
+/// Whether this text stands in a file of the project.
+fn quoted(file: &str, text: &str) -> Option<String> {
+    match fs::read_to_string(root().join(file)) {
+        Ok(whole) => (!whole.contains(text)).then(|| format!("this does not stand in {file}")),
+        Err(error) => Some(format!("{file}: {error}")),
     }
 }
 
