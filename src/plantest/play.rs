@@ -47,8 +47,6 @@ pub struct Manner {
     pub seed: u64,
     /// What is made up stands at this edge of its contract.
     pub edge: Option<u64>,
-    /// After so many events the first process dies.
-    pub dies_after: Option<usize>,
 }
 
 /// Who plays the world.
@@ -140,9 +138,6 @@ impl Performance<'_> {
         };
         let begun = host.monotonic();
         let mut signals = self.signals();
-        if let Some(events) = self.manner.dies_after {
-            drop(self.log.clone().dying_after(events));
-        }
         let lives = self.processes(&host, &mut signals, observer);
         let (outcome, processes) = tokio::time::timeout(LONGEST, lives).await.unwrap_or((None, 0));
         self.played(outcome, processes, host.monotonic().saturating_sub(begun))

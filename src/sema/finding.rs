@@ -21,8 +21,9 @@ pub(super) fn unknown<'a>(
     candidates.dedup();
     let diagnostic = Diagnostic::new(code, span, format!("there is no {what} `{name}`"));
     let near = closest(name, candidates.iter().copied());
-    // Classes are the only names with a dot of their own.
-    let written = |near: &str| if code == &codes::names::UNKNOWN_ERROR_CLASS { near.to_owned() } else { quoted(near) };
+    // Classes and paths are the only names with a dot of their own.
+    let dotted = [&codes::names::UNKNOWN_ERROR_CLASS, &codes::tests::TEST_PATH].contains(&code);
+    let written = |near: &str| if dotted { near.to_owned() } else { quoted(near) };
     let diagnostic = match near {
         Some(near) => {
             diagnostic.help(format!("did you mean `{near}`?")).fix(format!("write `{near}`"), span, written(near))

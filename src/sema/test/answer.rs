@@ -112,13 +112,10 @@ impl TestChecker<'_> {
             let mut names = heard.iter().map(|(name, _)| &**name).collect::<Vec<_>>();
             names.sort_unstable();
             let code = &codes::tests::TEST_PATH;
-            self.diagnostics.push(unknown(
-                code,
-                "signal that the plan listens to called",
-                &name.text,
-                name.span,
-                names.into_iter(),
-            ));
+            let what = "signal that the plan listens to called";
+            let finding = unknown(code, what, &name.text, name.span, names.into_iter());
+            // The name stands in quotes.
+            self.diagnostics.push(Diagnostic { fix: None, ..finding });
             return None;
         };
         Some(first.clone())
@@ -129,12 +126,14 @@ impl TestChecker<'_> {
         let external = || plan.tasks.iter().filter(|task| task.external);
         let Some(found) = external().find(|known| &*known.name == task) else {
             let names = external().map(|task| &*task.name);
-            self.diagnostics.push(unknown(&codes::tests::TEST_PATH, "external task", task, span, names));
+            let finding = unknown(&codes::tests::TEST_PATH, "external task", task, span, names);
+            self.diagnostics.push(Diagnostic { fix: None, ..finding });
             return None;
         };
         if !found.statuses.iter().any(|known| &**known == status) {
             let names = found.statuses.iter().map(|status| &**status);
-            self.diagnostics.push(unknown(&codes::names::UNKNOWN_STATUS, "status", status, span, names));
+            let finding = unknown(&codes::names::UNKNOWN_STATUS, "status", status, span, names);
+            self.diagnostics.push(Diagnostic { fix: None, ..finding });
             return None;
         }
         Some(partial(&found.context))

@@ -17,40 +17,53 @@ impl Expr {
     pub fn parts<'e>(&'e self, visit: &mut dyn FnMut(&'e Self)) {
         match &self.kind {
             ExprKind::Literal(_) | ExprKind::Name(_) | ExprKind::Signal(_) | ExprKind::Error => {}
-            ExprKind::Template(parts) => parts.iter().for_each(|part| match part {
-                TemplatePart::Text(_) => {}
-                TemplatePart::Expr(expression) => visit(expression),
-            }),
-            ExprKind::Call { arguments, .. } => arguments.iter().for_each(|argument| visit(&argument.value)),
+            ExprKind::Template(parts) => {
+                for part in parts {
+                    if let TemplatePart::Expr(expression) = part {
+                        visit(expression);
+                    }
+                }
+            }
+            ExprKind::Call { arguments, .. } => arguments.iter().map(|argument| &argument.value).for_each(visit),
             ExprKind::Path { base, links } => {
                 visit(base);
-                links.iter().for_each(|link| match &link.kind {
-                    LinkKind::Field { .. } => {}
-                    LinkKind::Index { index, .. } => visit(index),
-                    LinkKind::Call { arguments, .. } => arguments.iter().for_each(|argument| visit(&argument.value)),
-                });
+                for link in links {
+                    link.parts(visit);
+                }
             }
             ExprKind::List(elements) | ExprKind::Coalesce(elements) => elements.iter().for_each(visit),
-            ExprKind::Object(entries) => entries.iter().for_each(|entry| {
-                if let EntryKey::Expr(key) = &entry.key {
-                    visit(key);
+            ExprKind::Object(entries) => {
+                for entry in entries {
+                    if let EntryKey::Expr(key) = &entry.key {
+                        visit(key);
+                    }
+                    visit(&entry.value);
                 }
-                visit(&entry.value);
-            }),
+            }
             ExprKind::Unary { operand, .. } => visit(operand),
             ExprKind::Chain { first, rest } => {
                 visit(first);
-                rest.iter().for_each(|link| visit(&link.operand));
+                rest.iter().map(|link| &link.operand).for_each(visit);
             }
             ExprKind::Conditional { arms, otherwise } => {
-                arms.iter().for_each(|(condition, value)| [condition, value].into_iter().for_each(&mut *visit));
+                arms.iter().flat_map(|(condition, value)| [condition, value]).for_each(&mut *visit);
                 visit(otherwise);
             }
             ExprKind::Match { subject, arms } => {
                 visit(subject);
-                arms.iter().for_each(|arm| visit(&arm.value));
+                arms.iter().map(|arm| &arm.value).for_each(visit);
             }
             ExprKind::Is { subject, .. } => visit(subject),
+        }
+    }
+}
+
+impl Link {
+    fn parts<'e>(&'e self, visit: &mut dyn FnMut(&'e Expr)) {
+        match &self.kind {
+            LinkKind::Field { .. } => {}
+            LinkKind::Index { index, .. } => visit(index),
+            LinkKind::Call { arguments, .. } => arguments.iter().map(|argument| &argument.value).for_each(visit),
         }
     }
 }
