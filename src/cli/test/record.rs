@@ -67,8 +67,8 @@ fn record_file(
         let file = &tested.files[index];
         let suite = &file.suite;
         let Some(program) = suite.program(&case.test).filter(|_| case.test.plan.not_yet.is_empty()) else { continue };
-        let recorded = suite.recordings.of(&case).map(Result::is_ok);
-        let Some(case) = to_record(case, recorded, arguments.record) else { continue };
+        let there = suite.recordings.of(&case).map(Result::is_ok);
+        let Some(case) = to_record(case, there, arguments.record) else { continue };
         let workspace = &tested.workspaces[file.project];
         let tools = match doubles {
             Some(doubles) => workspace.catalog(Some(&|app| doubles.server.endpoint(app))),

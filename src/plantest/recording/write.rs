@@ -266,7 +266,7 @@ calls:
             let read = back(&recording);
             prop_assert_eq!(&*read.calls[0].path, &*path);
             prop_assert_eq!(&read.calls[0].arguments, &arguments);
-            prop_assert!(matches!(&read.calls[0].outcome, Recorded::Value(other) if other.to_string() == value.to_string()));
+            prop_assert!(matches!(&read.calls[0].outcome, Recorded::Value(other) if *other == value));
             prop_assert!(matches!(&read.calls[1].outcome, Recorded::Failure(error) if error.message == message));
             prop_assert_eq!(read.to_text(&[]), recording.to_text(&[]));
         }
