@@ -8,21 +8,25 @@ mod report;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use planrun::diag::Diagnostic;
-use planrun::engine::{Defaults, Silence};
-use planrun::host::MemoryHost;
+use planrun::engine::{self, Context, Defaults, Silence};
+use planrun::host::{Host, MemoryHost};
 use planrun::lint;
 use planrun::plantest::case::Case;
 use planrun::plantest::explore::{Reach, explore};
 use planrun::plantest::play::Stage;
-use planrun::plantest::suite::{Suite, Wish};
+use planrun::plantest::suite::{Prepared, Suite, Wish};
 use planrun::sema::{Files, Policy, Tools};
 use planrun::source::SourceFile;
+use planrun::tools::{Answer, Catalog, Reply, Request, StandIn, Transport};
+use planrun::types::Signature;
+use planrun::value::Value;
 use rayon::prelude::*;
 
-use report::{Parts, Table, Target, cold_start, median, millis};
+use report::{Parts, Table, Target, alternate, cold_start, median, millis};
 
 /// How often each is measured; the median counts.
 const TIMES: usize = 9;
@@ -44,6 +48,7 @@ fn measure(parts: &Parts, table: &mut Table) -> Result<(), String> {
         Table::head("1,000 tests of plans of ten steps, two threads", "ours", "bound");
         let suite = suite(&many())?;
         bounded(table, "1,000 tests, checked before", MOST_OF_MANY, || all_pass(&suite))?;
+        beside_bare_runs(&suite, table)?;
         whole_command(table)?;
     }
     if parts.wants("days") {
@@ -62,7 +67,68 @@ fn measure(parts: &Parts, table: &mut Table) -> Result<(), String> {
             if explored.discoveries.is_empty() { Ok(()) } else { Err("something was found".to_owned()) }
         })?;
     }
+    if parts.wants("cold") {
+        Table::head("cold start to exit, one test against a program that prints one line", "ours", "other");
+        cold_start::measure("test", &[], None, table)?;
+    }
     Ok(())
+}
+
+/// The same runs by the engine alone: no mocks, no journal, nothing expected.
+fn beside_bare_runs(suite: &Suite, table: &mut Table) -> Result<(), String> {
+    let timed = |work: &dyn Fn() -> Result<(), String>| {
+        let begun = Instant::now();
+        work().map(|()| begun.elapsed())
+    };
+    let (ours, other) = alternate(TIMES, || timed(&|| all_pass(suite)), || timed(&|| bare_runs(suite)))?;
+    let ratio = ours.as_secs_f64() / other.as_secs_f64();
+    table.row("the same beside bare runs of the engine", &millis(ours), &millis(other), ratio, None);
+    Ok(())
+}
+
+fn bare_runs(suite: &Suite) -> Result<(), String> {
+    let cases = suite.cases();
+    let run = |prepared: &Prepared| -> Result<(), String> {
+        let case = prepared.case.as_ref().map_err(Clone::clone)?;
+        let program = suite.program(&case.test).ok_or("the plan is not known")?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+        let runtime = runtime.map_err(|error| error.to_string())?;
+        let host: Arc<dyn Host> = Arc::new(MemoryHost::new(0));
+        let tools = Arc::new(Catalog::new(host.clone(), PathBuf::from("/"), &Arc::default()));
+        let mut nobody = Silence;
+        let stand_in: Option<Arc<dyn StandIn>> = Some(Arc::new(Echo));
+        let context = Context { stand_in, ..Context::new(host, tools, "bare", &mut nobody) };
+        let outcome = runtime.block_on(engine::run(program, &case.inputs, context));
+        outcome.error.map_or(Ok(()), |error| Err(error.message.to_string()))
+    };
+    cases.par_iter().map(run).collect()
+}
+
+/// Answers every call with the next number.
+struct Echo;
+
+impl Transport for Echo {
+    fn call(&self, request: Request) -> Reply {
+        let next = match request.arguments.get("id") {
+            Some(Value::Int(id)) => Value::Int(id + 1),
+            _ => Value::Int(0),
+        };
+        Reply::Now(Ok(Answer::Value(Value::object([("next", next), ("name", Value::String("n".into()))]))))
+    }
+}
+
+impl StandIn for Echo {
+    fn over(self: Arc<Self>, _: Option<Arc<dyn Transport>>) -> Arc<dyn Transport> {
+        self
+    }
+
+    fn replaces(&self, _: &Signature) -> bool {
+        true
+    }
+
+    fn verifies(&self, _: &Signature) -> bool {
+        true
+    }
 }
 
 /// The command as a whole, from start to exit, the check of the file included.
@@ -160,7 +226,7 @@ fn suite(text: &str) -> Result<Suite, String> {
 }
 
 fn stage() -> Stage {
-    Stage { limit: None, defaults: Defaults::default(), root: PathBuf::from("/"), made_up: std::sync::Arc::default() }
+    Stage { limit: None, defaults: Defaults::default(), root: PathBuf::from("/"), made_up: Arc::default() }
 }
 
 struct NoFiles;

@@ -14,7 +14,8 @@ const PAIRS: usize = 40;
 /// What could not be written, built or run.
 pub fn measure(command: &str, arguments: &[&str], most: Option<f64>, table: &mut Table) -> Result<(), String> {
     let folder = folder()?;
-    let plan = "use sys\n\nplan one() {\n    step a = sys.echo(value: \"hello\")\n    reply a\n}\n";
+    let plan = "use sys\n\nplan one() {\n    step a = sys.echo(value: \"hello\")\n    reply a\n}\n\n\
+                test \"one\" for one {\n    expect reply == \"hello\"\n}\n";
     let plan = write(&folder, "one.plan", plan)?;
     let mut ours = Command::new(env!("CARGO_BIN_EXE_planrun"));
     ours.arg(command).arg(plan).args(arguments);

@@ -65,7 +65,7 @@ trait RunWith {
 
 impl RunWith for crate::support::Program {
     fn run_with(self, arguments: &[&str]) -> Output {
-        arguments.iter().fold(self, |program, argument| program.argument(argument)).run()
+        arguments.iter().fold(self, crate::support::Program::argument).run()
     }
 }
 
@@ -274,9 +274,9 @@ test \"Nobody answers\" for hire {
         mock.answering(planrun(["test", "-k", "third", "--record", "once"]), &["hr"]).within(place.path()).run();
     passes(&output);
     assert_eq!(mock.calls().len(), 3);
-    let text = read(&place, "recordings/hire__the_third_time.yaml");
-    assert_eq!(text.matches("    failure:\n      class: ").count(), 2, "{text}");
-    assert!(text.contains("    call: 3\n") && text.contains("tool: \"sys.now\""), "{text}");
+    let recorded = read(&place, "recordings/hire__the_third_time.yaml");
+    assert_eq!(recorded.matches("    failure:\n      class: ").count(), 2, "{recorded}");
+    assert!(recorded.contains("    call: 3\n") && recorded.contains("tool: \"sys.now\""), "{recorded}");
     passes(&test(&["-k", "third"]));
     passes(&test(&["-k", "third", "--explore"]));
     drop(mock);

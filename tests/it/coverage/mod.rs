@@ -227,7 +227,7 @@ fn the_order_of_runs_does_not_matter_and_counts_add_up() {
     assert_eq!(counts(&left), counts(&one) + counts(&other));
 }
 
-const WATCHMEN: &str = r#"use a
+const WATCHMEN: &str = r"use a
 
 tool a.write(x: int) -> { n: int } effect fails full
 tool a.read(x: int) -> { n: int } read
@@ -244,7 +244,7 @@ plan watch(x: int) -> int {
     }
     reply done.n
 }
-"#;
+";
 
 #[test]
 fn listeners_and_what_looks_again_are_goals_too() {
