@@ -21,9 +21,9 @@ pub(super) fn unknown<'a>(
     candidates.dedup();
     let diagnostic = Diagnostic::new(code, span, format!("there is no {what} `{name}`"));
     let near = closest(name, candidates.iter().copied());
-    // Classes and paths are the only names with a dot of their own.
-    let dotted = [&codes::names::UNKNOWN_ERROR_CLASS, &codes::tests::TEST_PATH].contains(&code);
-    let written = |near: &str| if dotted { near.to_owned() } else { quoted(near) };
+    // These are no names: classes and paths have dots of their own, codes have hyphens.
+    let plain = [&codes::names::UNKNOWN_ERROR_CLASS, &codes::tests::TEST_PATH, &codes::tests::UNKNOWN_CODE];
+    let written = |near: &str| if plain.contains(&code) { near.to_owned() } else { quoted(near) };
     let diagnostic = match near {
         Some(near) => {
             diagnostic.help(format!("did you mean `{near}`?")).fix(format!("write `{near}`"), span, written(near))
