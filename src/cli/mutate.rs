@@ -18,7 +18,7 @@ use crate::host::RealHost;
 use crate::plantest::mutate::{Kind, Mutant, mutants};
 use crate::plantest::snapshot::{Mode, Place, Store};
 use crate::plantest::suite::{Prepared, Ran, Suite, Wish};
-use crate::sema::{CheckedFile, Files};
+use crate::sema::Files;
 use crate::source::{SourceFile, Span};
 use crate::syntax::ast::ItemKind;
 
@@ -76,7 +76,7 @@ struct Tried<'a> {
 /// When a path does not exist, tests fail without any change, or the output cannot be written.
 pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) -> Result<Exit, Failure> {
     let tested = files::open_all(&arguments.paths, project)?;
-    let broken = tested.files.iter().find(|file| file.suite.checked.diagnostics.iter().any(Diagnostic::is_error));
+    let broken = tested.files.iter().find(|file| !file.suite.broken.is_empty());
     if let Some(file) = broken {
         let name = visible_line(file.suite.source.name());
         return Err(Failure::Environment(format!("`{name}` has errors; `planrun check {name}` tells them")));
@@ -123,25 +123,22 @@ fn fate(tested: &Tested, used: &[Vec<String>], home: &TestedFile, mutant: &Mutan
     let text = mutant.apply(home.suite.source.text());
     let workspace = &tested.workspaces[home.project];
     let changed = Changed { files: workspace.files(), name, text: &text };
-    let errors = |checked: &CheckedFile| {
-        let tests = checked.tree.items.iter().filter(|item| matches!(item.kind, ItemKind::Test(_)));
-        let tests: Vec<Span> = tests.map(|item| item.span).collect();
-        let found = checked.diagnostics.iter().filter(|found| found.is_error());
-        found.map(|found| tests.iter().any(|test| test.contains(found.span))).collect::<Vec<_>>()
-    };
-    let own = workspace.find(&SourceFile::new(name, text.as_str()), &changed);
-    if errors(&own).contains(&false) {
+    let own = SourceFile::new(name, text.as_str());
+    let checked = workspace.find(&own, &changed);
+    let own = Suite::new(own, checked);
+    let tests = own.checked.tree.items.iter().filter(|item| matches!(item.kind, ItemKind::Test(_)));
+    let tests: Vec<Span> = tests.map(|item| item.span).collect();
+    let in_a_test = |found: &Diagnostic| tests.iter().any(|test| test.contains(found.span));
+    if !own.broken.iter().all(in_a_test) {
         return Fate::Rejected;
     }
     let sees = |(index, _): &(usize, &TestedFile)| used[*index].iter().any(|used| used == name);
     for (_, file) in tested.files.iter().enumerate().filter(sees) {
-        let own = file.suite.source.name() == name;
-        let text = if own { &text } else { file.suite.source.text() };
+        let text = if file.suite.source.name() == name { &text } else { file.suite.source.text() };
         let source = SourceFile::new(file.suite.source.name(), text);
         let checked = workspace.find(&source, &changed);
-        let unsound = !errors(&checked).is_empty();
-        let suite = Suite::new(source, checked).with_recordings(&RealHost);
-        if unsound || failure(tested, file, &suite).is_some() {
+        let suite = Suite::new(source, checked);
+        if !suite.broken.is_empty() || failure(tested, file, &suite).is_some() {
             return Fate::Killed;
         }
     }

@@ -9,7 +9,7 @@ use super::dispatcher::Dispatcher;
 use super::frame::Microseconds;
 use super::policy::Effective;
 use crate::journal::StepError;
-use crate::tools::{Catalog, Permissions, Transport};
+use crate::tools::{Allowed, Catalog, Permissions, Transport};
 use crate::types::{Denied, ErrorClass, Signature};
 
 /// One plan in execution.
@@ -88,12 +88,18 @@ impl Dispatcher<'_> {
     /// The tool behind a signature, looked up once for each plan instance.
     pub(super) fn called(&mut self, scope: usize, signature: &Arc<Signature>) -> Arc<Called> {
         let stand_in = self.context.stand_in.as_ref().filter(|stand_in| stand_in.replaces(signature));
+        let (host, root) = (&self.context.host, &self.context.root);
         let scope = &mut self.scopes[scope];
         // The plan holds the signature as long as the scope lives, so no other one gets its address.
         let called = scope.called.entry(Arc::as_ptr(signature).addr()).or_insert_with(|| {
             let tool = scope.tools.tool(&signature.namespace, &signature.name).map(|tool| tool.transport.clone());
             let transport = match stand_in {
-                Some(stand_in) => Some(stand_in.clone().over(tool)),
+                // What may not be reached is not, whoever answers.
+                Some(stand_in) => {
+                    let (inner, permissions) = (stand_in.clone().over(tool), scope.permissions.clone());
+                    let (host, root) = (host.clone(), root.clone());
+                    Some(Arc::new(Allowed { inner, permissions, host, root }) as Arc<dyn Transport>)
+                }
                 None => tool,
             };
             Arc::new(Called { path: signature.path(), transport })

@@ -8,7 +8,7 @@ use super::slots::Slots;
 use super::world::Called;
 use crate::engine::{Outcome, StepReport};
 use crate::protocol::RunState;
-use crate::sema::test::{Asked, Caller, OutcomePlace};
+use crate::sema::test::{Asked, Caller, OutcomePlace, without_indices};
 use crate::value::{Key, Map, Value};
 
 /// The values of a test's frame after its run.
@@ -114,10 +114,14 @@ fn asked_of(asked: &Asked, calls: &[Called]) -> Value {
     }
 }
 
-/// Whether a call is one of a tool, or of a step and what it holds.
+/// Whether a call is one of a tool, or of a step and what it holds; what looks at a step and takes it back is not its own.
 fn is_by(caller: &Caller, call: &Called) -> bool {
     match caller {
         Caller::Tool(tool) => call.tool == *tool,
-        Caller::Step(name) => call.path.split(['.', '[']).any(|part| part == &**name),
+        Caller::Step(name) => {
+            let path = without_indices(&call.path);
+            let mut parts = path.split('.').skip_while(|part| *part != &**name);
+            parts.next().is_some() && !parts.any(|part| matches!(part, "undo" | "verify"))
+        }
     }
 }

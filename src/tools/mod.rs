@@ -1,5 +1,6 @@
 //! Calling the world: the transport trait, the catalog and one file per transport.
 
+mod allowed;
 pub mod app;
 mod catalog;
 mod credential;
@@ -12,6 +13,7 @@ mod system;
 mod transport;
 mod wanted;
 
+pub use allowed::Allowed;
 pub use catalog::{BUILT_IN, Catalog, Namespace, Tool};
 pub use credential::{sensitive_arguments, sensitive_result};
 pub use effect::{Given, effect_of};

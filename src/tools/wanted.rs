@@ -4,7 +4,7 @@ use std::path::Path;
 
 use reqwest::Url;
 
-use super::{Permissions, reached_file};
+use super::{CallError, Permissions, reached_file};
 use crate::host::Host;
 use crate::types::Signature;
 use crate::value::Value;
@@ -29,11 +29,19 @@ impl Wanted {
     /// Whether it is allowed.
     #[must_use]
     pub fn granted(&self, permissions: &Permissions) -> bool {
+        self.check(permissions).is_ok()
+    }
+
+    /// Passes where it is allowed.
+    ///
+    /// # Errors
+    /// What the call ends with where it is not.
+    pub fn check(&self, permissions: &Permissions) -> Result<(), CallError> {
         match &self.goal {
-            Goal::Net(url) => permissions.net(url).is_ok(),
-            Goal::Read(path) => permissions.read(path, &self.thing).is_ok(),
-            Goal::Write(path) => permissions.write(path, &self.thing).is_ok(),
-            Goal::Run => permissions.run(&self.thing).is_ok(),
+            Goal::Net(url) => permissions.net(url),
+            Goal::Read(path) => permissions.read(path, &self.thing),
+            Goal::Write(path) => permissions.write(path, &self.thing),
+            Goal::Run => permissions.run(&self.thing),
         }
     }
 }

@@ -40,7 +40,7 @@ pub(super) fn goals(tested: &Tested) -> Vec<Goals> {
     sound.flat_map(|file| file.suite.checked.plans.iter().map(|plan| Goals::of(&file.suite.source, plan))).collect()
 }
 
-/// Tells what was reached; files go into `folder`.
+/// Tells what was reached; files go into `folder`, text beside a document for programs to the messages.
 ///
 /// # Errors
 /// When a file cannot be written.
@@ -49,6 +49,7 @@ pub(super) fn tell(
     seen: &Seen,
     reports: &[Report],
     folder: &Path,
+    beside: bool,
     terminal: Terminal,
 ) -> Result<Share, Failure> {
     let coverage = Coverage::of(goals, seen);
@@ -60,7 +61,11 @@ pub(super) fn tell(
             Report::Html => html(&coverage),
         };
         let Some(name) = report.file() else {
-            terminal.print(&content)?;
+            if beside {
+                terminal.say_plainly(&content);
+            } else {
+                terminal.print(&content)?;
+            }
             continue;
         };
         let path: PathBuf = folder.join(name);

@@ -53,7 +53,7 @@ pub(super) fn tell(
     parts.extend((failed > 0).then(|| format!("{failed} failed")));
     parts.extend((broken > 0).then(|| format!("{} not tested", counted(broken, "file"))));
     for path in &snapshots.unreferenced {
-        terminal.complain(&format!("no test names the snapshot `{path}`; `--unreferenced delete` removes it"));
+        terminal.say(&format!("no test names the snapshot `{path}`; `--unreferenced delete` removes it"));
     }
     parts.extend((snapshots.accepted > 0).then(|| format!("{} taken", counted(snapshots.accepted, "snapshot"))));
     parts.extend((snapshots.removed > 0).then(|| format!("{} removed", counted(snapshots.removed, "snapshot"))));

@@ -160,8 +160,8 @@ fn once(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) -> Re
         if arguments.format == Format::Human { terminal.print(&told)? } else { terminal.say_plainly(&told) }
     }
     let reached = if measures {
-        let goals = coverage::goals(&tested);
-        Some(coverage::tell(&goals, &seen, &arguments.coverage, &arguments.coverage_dir, terminal)?.percent())
+        let (goals, beside) = (coverage::goals(&tested), arguments.format != Format::Human);
+        Some(coverage::tell(&goals, &seen, &arguments.coverage, &arguments.coverage_dir, beside, terminal)?.percent())
     } else {
         None
     };

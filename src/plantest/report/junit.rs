@@ -12,7 +12,7 @@ use crate::diag::render::{Xml, visible_line, xml_document};
 const NAME: &str = "planrun test";
 
 /// The document. The schema of Jenkins has no line for a case, so the texts of failures begin with their place; of several
-/// failures the first is the message, since readers show one. A flaky case has passed.
+/// failures the first is the message, since readers show one. A flaky case has failed: it fails the command, too.
 #[must_use]
 pub fn junit(report: &Report) -> String {
     xml_document(|writer| document(writer, report))
@@ -20,7 +20,8 @@ pub fn junit(report: &Report) -> String {
 
 fn document(writer: &mut Xml, report: &Report) -> io::Result<()> {
     let counts = report.counts();
-    let [tests, failures, errors] = [counts.tests, counts.failed, counts.errored].map(|count| count.to_string());
+    let failed = counts.failed + counts.flaky;
+    let [tests, failures, errors] = [counts.tests, failed, counts.errored].map(|count| count.to_string());
     let time = seconds(report.duration);
     let attributes = [
         ("name", NAME),
@@ -37,7 +38,8 @@ fn document(writer: &mut Xml, report: &Report) -> io::Result<()> {
 fn suite(writer: &mut Xml, file: &FileReport) -> io::Result<()> {
     let path = visible_line(&file.path);
     let counts = Counts::of(&file.tests);
-    let numbers = [counts.tests, counts.failed, counts.errored, counts.skipped].map(|count| count.to_string());
+    let failed = counts.failed + counts.flaky;
+    let numbers = [counts.tests, failed, counts.errored, counts.skipped].map(|count| count.to_string());
     let [tests, failures, errors, skipped] = &numbers;
     let time = seconds(file.tests.iter().map(|test| test.duration).sum());
     let attributes = [
@@ -64,7 +66,7 @@ fn case(writer: &mut Xml, path: &str, test: &TestReport) -> io::Result<()> {
         Status::Failed => ("failure", "failed"),
         Status::Errored => ("error", "errored"),
         Status::Skipped => ("skipped", "skipped"),
-        Status::Flaky => ("flakyFailure", "flaky"),
+        Status::Flaky => ("failure", "flaky"),
     };
     let first = test.failures.first().map_or(test.bare().into(), |failure| visible_line(&failure.message));
     let further = test.failures.len().saturating_sub(1);
