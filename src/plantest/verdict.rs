@@ -41,7 +41,8 @@ pub fn faults(source: &SourceFile, case: &Case, played: &Played) -> Vec<Diagnost
     let values = slots(case, played);
     faults.extend(test.expects.iter().filter_map(|expect| broken(source, expect, &values, played)));
     let meant = test.expects.iter().any(|expect| expect.speaks_of_end);
-    if played.state != RunState::Completed && !meant {
+    // That an answer was not taken tells why it waits.
+    if played.state != RunState::Completed && !meant && played.refused.is_empty() {
         faults.push(ended(case, played));
     }
     faults

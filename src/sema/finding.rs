@@ -17,13 +17,25 @@ pub(super) fn unknown<'a>(
     span: Span,
     candidates: impl Iterator<Item = &'a str>,
 ) -> Diagnostic {
+    // Classes and codes have marks of their own, which no back quotes stand around.
+    let whole = code == &codes::names::UNKNOWN_ERROR_CLASS || code == &codes::tests::UNKNOWN_CODE;
+    let written = |near: &str| if whole { near.to_owned() } else { quoted(near) };
+    unknown_as(code, what, name, span, candidates, written)
+}
+
+/// The same, of something that is written in a form of its own.
+pub(super) fn unknown_as<'a>(
+    code: &'static Code,
+    what: &str,
+    name: &str,
+    span: Span,
+    candidates: impl Iterator<Item = &'a str>,
+    written: impl Fn(&str) -> String,
+) -> Diagnostic {
     let mut candidates = candidates.collect::<Vec<_>>();
     candidates.dedup();
     let diagnostic = Diagnostic::new(code, span, format!("there is no {what} `{name}`"));
     let near = closest(name, candidates.iter().copied());
-    // These are no names: classes and paths have dots of their own, codes have hyphens.
-    let plain = [&codes::names::UNKNOWN_ERROR_CLASS, &codes::tests::TEST_PATH, &codes::tests::UNKNOWN_CODE];
-    let written = |near: &str| if plain.contains(&code) { near.to_owned() } else { quoted(near) };
     let diagnostic = match near {
         Some(near) => {
             diagnostic.help(format!("did you mean `{near}`?")).fix(format!("write `{near}`"), span, written(near))
@@ -57,6 +69,11 @@ pub(super) fn listed(names: &[&str]) -> String {
         let _ = write!(text, " and {} more", names.len() - LISTED);
     }
     text
+}
+
+/// Names with dots between them, as they stand in a plan.
+pub(super) fn quoted_path(path: &str) -> String {
+    path.split('.').map(quoted).collect::<Vec<_>>().join(".")
 }
 
 /// A name as it stands in a plan: in back quotes where it is no identifier.

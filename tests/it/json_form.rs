@@ -19,7 +19,7 @@ pub fn corpus() -> Vec<(String, String)> {
     for part in ["plans", "examples", "tests/fixtures", "benches"] {
         for entry in ignore::WalkBuilder::new(root().join(part)).sort_by_file_path(Path::cmp).build() {
             let path = entry.unwrap().into_path();
-            if path.extension().is_some_and(|ending| ending == "plan") {
+            if path.extension().is_some_and(|ending| ending == "plan" || ending == "plantest") {
                 plans.extend(std::fs::read_to_string(&path).ok().map(|text| (path.display().to_string(), text)));
             }
         }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::TestChecker;
 use super::item::{Reaction, TestAnswer, TestSignal};
-use crate::diag::{Diagnostic, codes};
-use crate::sema::finding::unknown;
-use crate::sema::plan::{Event, EventKind, Input, NodeKind, Plan, Step, StepKind, Wait};
+use crate::diag::{Diagnostic, closest, codes};
+use crate::sema::finding::{listed, quoted_path, unknown_as};
+use crate::sema::plan::{BlockId, Call, Event, EventKind, Input, NodeKind, Plan, Step, StepKind, Target, Wait};
 use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::{Denied, ErrorClass, Field, ObjectType, Rest, Type};
@@ -25,18 +25,20 @@ enum Question<'p> {
 impl TestChecker<'_> {
     pub(super) fn answer(&mut self, path: &ast::Expr, outcome: &ast::MockOutcome) -> Option<TestAnswer> {
         let plan = self.plan.clone();
-        let Some((text, names)) = path_of(path) else {
+        let Some((text, place)) = path_of(path) else {
             if path.kind != ast::ExprKind::Error {
                 let message = "an answer names the step that asks: `step`, `step.confirm`, `steps[0].inner`";
-                self.diagnostics.push(Diagnostic::new(&codes::tests::TEST_PATH, path.span, message));
+                let finding = Diagnostic::new(&codes::tests::TEST_PATH, path.span, message);
+                self.diagnostics
+                    .push(finding.help("an index is a number or a text; without one it is for every element"));
             }
             return None;
         };
-        let Some(question) = question(&plan, &names) else {
-            let mut known = Vec::new();
-            questions(&plan, "", &mut known);
+        let Some(question) = question(&plan, &place) else {
+            let known = questions(&plan);
             let known = known.iter().map(String::as_str);
-            self.diagnostics.push(unknown(&codes::tests::TEST_PATH, "question at", &text, path.span, known));
+            let code = &codes::tests::TEST_PATH;
+            self.diagnostics.push(unknown_as(code, "question at", &text, path.span, known, quoted_path));
             return None;
         };
         let reaction = match &outcome.kind {
@@ -52,8 +54,9 @@ impl TestChecker<'_> {
             ast::MockOutcomeKind::Generated | ast::MockOutcomeKind::Crash { .. } => {
                 let message = "people answer with a value, or not at all";
                 let finding = Diagnostic::new(&codes::tests::TEST_OUTCOME, outcome.span, message);
-                self.diagnostics
-                    .push(finding.help("write the answer, or `fail denied.human`, or `fail denied.expired`"));
+                let ways = question.refusals().iter().map(|way| format!("`fail {way}`")).collect::<Vec<_>>();
+                let ways = [vec!["write the answer".to_owned()], ways].concat().join(", or ");
+                self.diagnostics.push(finding.help(ways));
                 return None;
             }
         };
@@ -75,13 +78,17 @@ impl TestChecker<'_> {
             }
             _ => {}
         }
-        let can = match question {
-            Question::Gate(_) => ["denied.human", "denied.expired"].as_slice(),
-            Question::Form(_) | Question::Doubt(_) => &["denied.expired"],
-        };
+        let can = question.refusals();
         let message = format!("nobody answers with `{}`", name.text);
         let finding = Diagnostic::new(&codes::tests::TEST_OUTCOME, name.span, message);
-        self.diagnostics.push(finding.help(format!("write {}", can.join(" or "))).available(can.to_vec()));
+        let finding = match closest(&name.text, can.iter().copied()) {
+            Some(near) => {
+                finding.help(format!("did you mean `{near}`?")).fix(format!("write `{near}`"), name.span, near)
+            }
+            None if can.is_empty() => finding.help("nobody can refuse this, and it never expires: write the answer"),
+            None => finding.help(format!("what people say instead of an answer is {}", listed(can))),
+        };
+        self.diagnostics.push(finding.available(can.to_vec()));
         None
     }
 
@@ -111,11 +118,9 @@ impl TestChecker<'_> {
         let Some(first) = types.first() else {
             let mut names = heard.iter().map(|(name, _)| &**name).collect::<Vec<_>>();
             names.sort_unstable();
-            let code = &codes::tests::TEST_PATH;
-            let what = "signal that the plan listens to called";
-            let finding = unknown(code, what, &name.text, name.span, names.into_iter());
-            // The name stands in quotes.
-            self.diagnostics.push(Diagnostic { fix: None, ..finding });
+            let (code, what) = (&codes::tests::TEST_PATH, "signal that the plan listens to called");
+            let finding = unknown_as(code, what, &name.text, name.span, names.into_iter(), text);
+            self.diagnostics.push(finding);
             return None;
         };
         Some(first.clone())
@@ -126,14 +131,16 @@ impl TestChecker<'_> {
         let external = || plan.tasks.iter().filter(|task| task.external);
         let Some(found) = external().find(|known| &*known.name == task) else {
             let names = external().map(|task| &*task.name);
-            let finding = unknown(&codes::tests::TEST_PATH, "external task", task, span, names);
-            self.diagnostics.push(Diagnostic { fix: None, ..finding });
+            let written = |near: &str| text(&format!("{near}={status}"));
+            let code = &codes::tests::TEST_PATH;
+            self.diagnostics.push(unknown_as(code, "external task", task, span, names, written));
             return None;
         };
         if !found.statuses.iter().any(|known| &**known == status) {
             let names = found.statuses.iter().map(|status| &**status);
-            let finding = unknown(&codes::names::UNKNOWN_STATUS, "status", status, span, names);
-            self.diagnostics.push(Diagnostic { fix: None, ..finding });
+            let written = |near: &str| text(&format!("{task}={near}"));
+            let code = &codes::names::UNKNOWN_STATUS;
+            self.diagnostics.push(unknown_as(code, "status", status, span, names, written));
             return None;
         }
         Some(partial(&found.context))
@@ -160,6 +167,16 @@ impl Question<'_> {
         }
     }
 
+    /// What people say who do not answer it.
+    fn refusals(&self) -> &'static [&'static str] {
+        match (self, self.expires()) {
+            (Self::Gate(_), true) => &["denied.human", "denied.expired"],
+            (Self::Gate(_), false) => &["denied.human"],
+            (Self::Form(_), true) => &["denied.expired"],
+            (Self::Form(_) | Self::Doubt(_), _) => &[],
+        }
+    }
+
     fn expires(&self) -> bool {
         match self {
             Self::Gate(step) => {
@@ -170,6 +187,11 @@ impl Question<'_> {
             Self::Doubt(_) => false,
         }
     }
+}
+
+/// A text as a plan writes it.
+fn text(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
 }
 
 fn object<const N: usize>(fields: [(&str, Type, bool); N]) -> Type {
@@ -184,18 +206,19 @@ fn partial(context: &Type) -> Type {
     Type::Object(Arc::new(ObjectType { fields, rest: object.rest.clone() }))
 }
 
-/// The path that an expression spells, and the names in it.
-fn path_of(expression: &ast::Expr) -> Option<(String, Vec<Arc<str>>)> {
+/// The path that an expression spells, and the same without the indices of elements.
+fn path_of(expression: &ast::Expr) -> Option<(String, String)> {
     match &expression.kind {
-        ast::ExprKind::Name(name) => Some((name.to_string(), vec![name.clone()])),
+        ast::ExprKind::Name(name) => Some((name.to_string(), name.to_string())),
         ast::ExprKind::Path { base, links } => {
-            let (mut text, mut names) = path_of(base)?;
+            let (mut text, mut place) = path_of(base)?;
             for link in links {
                 match &link.kind {
                     ast::LinkKind::Field { name, safe: false } => {
-                        text.push('.');
-                        text.push_str(&name.text);
-                        names.push(name.text.clone());
+                        for path in [&mut text, &mut place] {
+                            path.push('.');
+                            path.push_str(&name.text);
+                        }
                     }
                     ast::LinkKind::Index { index, safe: false } => match &index.kind {
                         ast::ExprKind::Literal(ast::Literal::Int(index)) => text.extend(["[", &index.to_string(), "]"]),
@@ -207,53 +230,67 @@ fn path_of(expression: &ast::Expr) -> Option<(String, Vec<Arc<str>>)> {
                     _ => return None,
                 }
             }
-            Some((text, names))
+            Some((text, place))
         }
         _ => None,
     }
 }
 
-/// What stands at a path: the last name is that of a step, which is unique in its plan.
-fn question<'p>(plan: &'p Plan, names: &[Arc<str>]) -> Option<Question<'p>> {
-    let gate = names.len() > 1 && names.last().is_some_and(|name| **name == *GATE);
-    let names = if gate { &names[..names.len() - 1] } else { names };
-    let name = names.iter().rev().find(|name| !["recover", "undo", "verify"].contains(&&***name))?;
-    let steps = plan.blocks.iter().flat_map(|block| &block.nodes);
-    let own = steps.filter(|node| node.name.as_ref() == Some(name)).find_map(|node| node.step());
-    let Some(step) = own else { return plan.plans.iter().find_map(|plan| question_with(plan, name, gate)) };
-    as_question(step, gate)
+/// What stands at a path without indices.
+fn question<'p>(plan: &'p Plan, place: &str) -> Option<Question<'p>> {
+    let mut found = None;
+    each_step(plan, BlockId(0), "", &mut |path, step| {
+        let rest = place.strip_prefix(path);
+        let asks = match (rest, &step.kind) {
+            (Some(rest), _) if rest.strip_prefix('.') == Some(GATE) => has_gate(step).then_some(Question::Gate(step)),
+            (Some(""), StepKind::Input(input)) => Some(Question::Form(input)),
+            (Some(""), StepKind::Call(_)) if !step.effect.repeatable() => Some(Question::Doubt(step)),
+            _ => None,
+        };
+        found = found.take().or(asks);
+    });
+    found
 }
 
-fn question_with<'p>(plan: &'p Plan, name: &Arc<str>, gate: bool) -> Option<Question<'p>> {
-    let own = plan.blocks.iter().flat_map(|block| &block.nodes).find(|node| node.name.as_ref() == Some(name));
-    match own.and_then(|node| node.step()) {
-        Some(step) => as_question(step, gate),
-        None => plan.plans.iter().find_map(|plan| question_with(plan, name, gate)),
-    }
-}
-
-fn as_question(step: &Step, gate: bool) -> Option<Question<'_>> {
-    let confirms = step.clauses.as_ref().is_some_and(|clauses| clauses.confirm.is_some());
-    match &step.kind {
-        _ if gate => confirms.then_some(Question::Gate(step)),
-        StepKind::Input(input) => Some(Question::Form(input)),
-        StepKind::Call(_) if !step.effect.repeatable() => Some(Question::Doubt(step)),
-        _ => None,
-    }
+fn has_gate(step: &Step) -> bool {
+    step.clauses.as_ref().is_some_and(|clauses| clauses.confirm.is_some())
 }
 
 /// Every path at which a plan asks people, without the indices of elements.
-fn questions(plan: &Plan, before: &str, known: &mut Vec<String>) {
-    for node in plan.blocks.iter().flat_map(|block| &block.nodes) {
-        let (Some(step), Some(name)) = (node.step(), &node.name) else { continue };
-        if step.clauses.as_ref().is_some_and(|clauses| clauses.confirm.is_some()) {
-            known.push(format!("{before}{name}.{GATE}"));
+fn questions(plan: &Plan) -> Vec<String> {
+    let mut known = Vec::new();
+    each_step(plan, BlockId(0), "", &mut |path, step| {
+        if has_gate(step) {
+            known.push(format!("{path}.{GATE}"));
         }
         if matches!(step.kind, StepKind::Input(_)) {
-            known.push(format!("{before}{name}"));
+            known.push(path.to_owned());
         }
-    }
+    });
     known.sort();
+    known
+}
+
+/// Every step of a plan and of those that it calls, with its path without the indices of elements.
+fn each_step<'p>(plan: &'p Plan, block: BlockId, before: &str, visit: &mut dyn FnMut(&str, &'p Step)) {
+    for node in &plan.block(block).nodes {
+        let name = node.name.as_deref().unwrap_or_default();
+        let path =
+            if before.is_empty() || name.is_empty() { format!("{before}{name}") } else { format!("{before}.{name}") };
+        if let Some(step) = node.step() {
+            visit(&path, step);
+            if let StepKind::Call(Call { target: Target::Plan(index, _), .. }) = &step.kind
+                && let Some(called) = plan.plans.get(*index)
+            {
+                each_step(called, BlockId(0), &path, visit);
+            }
+        }
+        node.inner(&mut |inner| {
+            let label = plan.block(inner).label.as_deref();
+            let path = label.map_or_else(|| path.clone(), |label| format!("{path}.{label}"));
+            each_step(plan, inner, &path, visit);
+        });
+    }
 }
 
 /// The signals that a plan listens to or waits for, with what they bring.

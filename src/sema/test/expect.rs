@@ -13,7 +13,7 @@ use crate::diag::{Diagnostic, codes};
 use crate::protocol::{RunState, StepState};
 use crate::sema::expr::{Checker, Code};
 use crate::sema::file::Namespace;
-use crate::sema::finding::unknown;
+use crate::sema::finding::{quoted_path, unknown, unknown_as};
 use crate::sema::plan::Plan;
 use crate::sema::{Atom, Binding, Lookup, Scope};
 use crate::source::Span;
@@ -252,7 +252,9 @@ impl OutcomeScope {
             (name, _) => {
                 let count = if name == "before" { "two tools or steps" } else { "one tool or step" };
                 let message = format!("`{name}` takes {count}");
-                Err(Box::new(Diagnostic::new(&codes::types::NO_OVERLOAD, span, message)))
+                let form = if name == "before" { "namespace.one, namespace.other" } else { "namespace.tool" };
+                let finding = Diagnostic::new(&codes::types::NO_OVERLOAD, span, message);
+                Err(Box::new(finding.help(format!("write `{name}({form})`, or names of steps"))))
             }
         }
     }
@@ -277,10 +279,14 @@ impl OutcomeScope {
         }
         let tools = self.known.tools.iter().map(|(written, _)| written.as_str());
         let names = tools.chain(self.known.steps.iter().map(|step| &**step));
-        let what = "tool that the plan calls, or step of it,";
-        let finding = unknown(&codes::tests::TEST_PATH, what, &written, expression.span, names);
-        // A dotted name is no single one that could be written in its place.
-        Err(Box::new(Diagnostic { fix: None, ..finding }))
+        let code = &codes::tests::TEST_PATH;
+        if written.is_empty() {
+            let message = "what is counted is the calls of a tool or of a step, by its name";
+            let finding = Diagnostic::new(code, expression.span, message);
+            return Err(Box::new(finding.help("write `namespace.tool`, or the name of a step").available(names)));
+        }
+        let what = "called tool or step named";
+        Err(Box::new(unknown_as(code, what, &written, expression.span, names, quoted_path)))
     }
 }
 

@@ -6,10 +6,10 @@ use std::time::Duration;
 use super::TestChecker;
 use super::item::{Mock, MockReaction, Reaction};
 use super::scope::Slots;
-use crate::diag::{Diagnostic, codes};
+use crate::diag::{Diagnostic, closest, codes};
 use crate::sema::expr::{Checker, Code, Expectation};
 use crate::sema::file::Namespace;
-use crate::sema::finding::{listed, unknown};
+use crate::sema::finding::unknown;
 use crate::sema::plan::{Plan, StepKind, Target};
 use crate::source::Span;
 use crate::syntax::ast;
@@ -94,9 +94,12 @@ impl TestChecker<'_> {
         let named = |signature: &Arc<Signature>| signature.namespace == namespace.text && signature.name == tool.text;
         let found = called(self.plan).into_iter().find(named);
         if found.is_none() {
-            let known = self.shared.namespaces.keys().map(|name| &**name);
-            let code = &codes::names::UNKNOWN_NAMESPACE;
-            self.diagnostics.push(unknown(code, "namespace", &namespace.text, namespace.span, known));
+            let own = self.shared.namespaces.iter().filter(|(_, of)| matches!(of, Namespace::Tools(_)));
+            let mut known: Vec<Arc<str>> = own.map(|(name, _)| name.clone()).collect();
+            known.extend(called(self.plan).iter().map(|signature| signature.namespace.clone()));
+            known.sort();
+            let (code, known) = (&codes::names::UNKNOWN_NAMESPACE, known.iter().map(|name| &**name));
+            self.diagnostics.push(unknown(code, "namespace of tools", &namespace.text, namespace.span, known));
         }
         found
     }
@@ -212,7 +215,13 @@ impl TestChecker<'_> {
         let can = can.iter().map(ToString::to_string).collect::<Vec<_>>();
         let names = can.iter().map(String::as_str).collect::<Vec<_>>();
         let finding = Diagnostic::new(&codes::tests::TEST_OUTCOME, name.span, message);
-        self.diagnostics.push(finding.help(format!("it can fail with {}", listed(&names))).available(names));
+        let finding = match closest(&name.text, names.iter().copied()) {
+            Some(near) => {
+                finding.help(format!("did you mean `{near}`?")).fix(format!("write `{near}`"), name.span, near)
+            }
+            None => finding.help("write a class with which it can fail"),
+        };
+        self.diagnostics.push(finding.available(names));
     }
 }
 

@@ -156,14 +156,17 @@ impl TestChecker<'_> {
     fn times(&mut self, expression: &ast::Expr) -> u32 {
         let before = self.diagnostics.len();
         let code = self.constant_of(expression, &Type::Int, &"`times`");
-        let times = match code.constant() {
-            Some(Value::Int(times)) => u32::try_from(*times).ok().filter(|times| *times > 0),
-            _ => None,
+        let Some(Value::Int(times)) = code.constant() else {
+            self.must_be_known(before, expression.span, "`times`");
+            return 1;
         };
-        if times.is_none() {
-            self.must_be_known(before, expression.span, "`times`, at least 1,");
+        let known = u32::try_from(*times).ok().filter(|times| *times > 0);
+        if known.is_none() {
+            let message = format!("`times` is at least 1 and at most {}, and this is {times}", u32::MAX);
+            let finding = Diagnostic::new(&codes::tests::TEST_OUTCOME, expression.span, message);
+            self.diagnostics.push(finding.help("what never answers is left out"));
         }
-        times.unwrap_or(1)
+        known.unwrap_or(1)
     }
 
     fn must_be_known(&mut self, before: usize, span: Span, what: &str) {
@@ -193,7 +196,9 @@ fn find_plan(
                     let files = shared.namespaces.iter().filter(|(_, of)| matches!(of, Namespace::Plans(_)));
                     let names = files.map(|(name, _)| &**name);
                     let (code, what) = (&codes::names::UNKNOWN_NAMESPACE, "file of plans named");
-                    diagnostics.push(unknown(code, what, &namespace.text, namespace.span, names));
+                    let finding = unknown(code, what, &namespace.text, namespace.span, names);
+                    let remedy = format!("name the file: `use \"./FILE.plan\" as {}`", namespace.text);
+                    diagnostics.push(if finding.help.is_none() { finding.help(remedy) } else { finding });
                     return None;
                 }
             }

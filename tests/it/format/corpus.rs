@@ -28,7 +28,7 @@ fn collect(folder: &Path, texts: &mut Vec<(String, String)>) {
         let ending = path.extension().and_then(|ending| ending.to_str());
         if path.is_dir() {
             collect(&path, texts);
-        } else if let (Some("plan" | "md"), Ok(text)) = (ending, fs::read_to_string(&path)) {
+        } else if let (Some("plan" | "plantest" | "md"), Ok(text)) = (ending, fs::read_to_string(&path)) {
             if ending == Some("md") {
                 from_document(&name, &text, texts);
             } else {
