@@ -8,7 +8,7 @@ use super::recording::Recorder;
 use crate::journal::MemoryLog;
 use crate::protocol::Sent;
 use crate::tools::{Answer, CallError, Outcome, Reply, Request, StandIn, Transport};
-use crate::types::{Effect, ErrorClass, Signature};
+use crate::types::{Effect, ErrorClass, Signature, Validation};
 use crate::value::Value;
 
 /// The namespace whose tools compute and look at the clock: they answer themselves.
@@ -142,7 +142,7 @@ impl World {
     fn note(&self, request: &Request, reaction: Option<&Reaction>) {
         let (failed, happened, crashed) = match reaction {
             Some(Reaction::Answer(Ok(_))) | None => (None, true, false),
-            Some(Reaction::Answer(Err(error))) => (Some(error.class.clone()), error.sent == Sent::Maybe, false),
+            Some(Reaction::Answer(Err(error))) => (Some(error.class.clone()), may_have_happened(error), false),
             Some(Reaction::Crash { after }) => (None, *after, true),
         };
         self.state().calls.push(Called {
@@ -256,6 +256,11 @@ impl StandIn for World {
 /// Whether a tool answers itself.
 pub(super) fn is_system(signature: &Signature) -> bool {
     *signature.namespace == *SYSTEM
+}
+
+/// A call whose answer was lost may have done something, and one that answered with what its contract forbids has.
+fn may_have_happened(error: &CallError) -> bool {
+    error.sent == Sent::Maybe || error.class == ErrorClass::Validation(Validation::Result)
 }
 
 impl Response {

@@ -8,10 +8,12 @@ use serde_json::Value as Json;
 
 use super::super::play::Played;
 use super::super::world::Called;
-use crate::engine::Outcome;
+use crate::engine::{Outcome, StepReport};
+use crate::journal::Waiting;
 use crate::protocol::{RunState, StepState};
-use crate::sema::{OnFailure, Plan, Step};
-use crate::types::{ErrorClass, Validation, check_value};
+use crate::sema::test::without_indices;
+use crate::sema::{Call, OnFailure, Plan, Step, StepKind, Target};
+use crate::types::{Effect, ErrorClass, Validation, check_value};
 
 /// What is wrong with a run.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -94,7 +96,7 @@ pub fn breaches(plan: &Plan, played: &Played) -> Vec<Breach> {
     }
     found.extend(twice(&played.calls).map(Breach::EffectTwice));
     found.extend(ungated(plan, &played.events.lines()).map(Breach::Ungated));
-    found.extend(not_undone(plan, outcome).map(Breach::NotUndone));
+    found.extend(not_undone(plan, outcome, &played.calls).map(Breach::NotUndone));
     if let Some(limit) = plan.policy.budget.calls
         && outcome.usage.calls > limit
     {
@@ -117,7 +119,8 @@ fn twice(calls: &[Called]) -> Option<String> {
     keys.into_iter().find(|(_, keys)| keys.len() > 1).map(|(path, _)| path.to_owned())
 }
 
-/// A step that asks somebody first, and went out before an answer was written down.
+/// A step that asks somebody first, and went out before a yes was written down. Who is asked again has to agree again:
+/// each execution has an answer of its own.
 fn ungated(plan: &Plan, events: &[String]) -> Option<String> {
     let mut agreed: BTreeSet<String> = BTreeSet::new();
     for line in events {
@@ -126,6 +129,12 @@ fn ungated(plan: &Plan, events: &[String]) -> Option<String> {
         match event["event"].as_str().unwrap_or_default() {
             "answer.given" if event["value"] == true => {
                 agreed.insert(path.to_owned());
+            }
+            "answer.given" => {
+                agreed.remove(path);
+            }
+            "step.waiting" if event["for"] == Waiting::Confirm.name() => {
+                agreed.remove(&format!("{path}.confirm"));
             }
             "step.running" if asks(plan, path) && !agreed.contains(&format!("{path}.confirm")) => {
                 return Some(path.to_owned());
@@ -136,42 +145,110 @@ fn ungated(plan: &Plan, events: &[String]) -> Option<String> {
     None
 }
 
-/// Whether the step at a path asks somebody before it calls. Only the plan's own blocks are looked at.
+/// Whether the step at a path asks somebody before it calls.
 fn asks(plan: &Plan, path: &str) -> bool {
-    let Some(step) = step_at(plan, path) else { return false };
-    step.clauses.as_ref().is_some_and(|clauses| clauses.confirm.is_some())
+    let Some(place) = place(plan, path) else { return false };
+    place.step.clauses.as_ref().is_some_and(|clauses| clauses.confirm.is_some())
 }
 
-/// The step that the last name of a path stands for.
-fn step_at<'p>(plan: &'p Plan, path: &str) -> Option<&'p Step> {
-    let name = path.rsplit('.').next()?.split('[').next()?;
-    let own = plan.blocks.iter().flat_map(|block| &block.nodes).find(|node| node.name.as_deref() == Some(name));
-    own.and_then(|node| node.step())
+/// What stands at a path.
+struct Place<'p> {
+    step: &'p Step,
+    /// Whether it is a step of the plan itself, and not of one that it calls.
+    is_own: bool,
 }
 
-/// A step that completed before the run failed, and was not taken back although it says how.
-fn not_undone(plan: &Plan, outcome: &Outcome) -> Option<String> {
+/// The step at a path: names are unique within a plan, so the last one tells which; a step that calls a plan opens the
+/// names of that plan.
+fn place<'p>(plan: &'p Plan, path: &str) -> Option<Place<'p>> {
+    let path = without_indices(path);
+    let mut names = path.split('.').peekable();
+    let (mut inside, mut is_own) = (plan, true);
+    loop {
+        let name = names.next()?;
+        let nodes = inside.blocks.iter().flat_map(|block| &block.nodes);
+        let step = nodes.filter(|node| node.name.as_deref() == Some(name)).find_map(|node| node.step());
+        let Some(next) = names.peek() else { return step.map(|step| Place { step, is_own }) };
+        // What recovers, looks at or takes back a step is no step of the plan that it calls.
+        if ["recover", "verify", "undo"].contains(next) {
+            continue;
+        }
+        if let Some(StepKind::Call(Call { target: Target::Plan(index, _), .. })) = step.map(|step| &step.kind) {
+            (inside, is_own) = (inside.plans.get(*index)?, false);
+        }
+    }
+}
+
+/// A step that did something before the run failed, and was not taken back although it says how.
+fn not_undone(plan: &Plan, outcome: &Outcome, calls: &[Called]) -> Option<String> {
     let failed = outcome.state == RunState::Failed && outcome.interruption.is_none() && outcome.reply.is_none();
     let looked = outcome.error.as_ref().is_some_and(|error| error.class == ErrorClass::Validation(Validation::Verify));
     let undoes = plan.policy.on_failure.unwrap_or_default() == OnFailure::Undo;
-    if !failed || looked || !undoes {
+    let steps = outcome.steps();
+    if !failed || looked || !undoes || was_frozen(plan, outcome, &steps) {
         return None;
     }
-    let taken_back = |attributes: &[&str]| attributes.iter().any(|word| matches!(*word, "undone" | "undo_failed"));
     // What stands under a step that takes all of it back is taken back with it.
-    let steps = outcome.steps();
     let covered: Vec<Arc<str>> =
-        steps.iter().filter(|step| taken_back(&step.attributes)).map(|step| step.path.clone()).collect();
-    let own = |path: &str| step_at(plan, path).is_some_and(|step| step.undo().is_some());
+        steps.iter().filter(|step| is_taken_back(step)).map(|step| step.path.clone()).collect();
+    let own = |path: &str| place(plan, path).filter(|place| place.is_own && place.step.undo().is_some());
     let left = steps.iter().find(|step| {
-        let covers =
-            |other: &Arc<str>| step.path.strip_prefix(&**other).is_some_and(|rest| rest.starts_with(['.', '[']));
-        let recovered = step.recovered.is_some();
-        step.status == StepState::Completed
-            && own(&step.path)
-            && !recovered
-            && !taken_back(&step.attributes)
-            && !covered.iter().any(covers)
+        let Some(place) = own(&step.path) else { return false };
+        let is_covered = covered.iter().any(|other| is_below(&step.path, other));
+        let did = did_something(step, calls, place.step.verify().is_some());
+        did && !is_taken_back(step) && !is_covered
     });
     left.map(|step| step.path.to_string())
+}
+
+fn is_taken_back(step: &StepReport) -> bool {
+    step.attributes.iter().any(|word| matches!(*word, "undone" | "undo_failed"))
+}
+
+/// Whether everything had settled well, and only a listener failed afterwards: from there nothing is undone.
+fn was_frozen(plan: &Plan, outcome: &Outcome, steps: &[StepReport]) -> bool {
+    let listener = |path: &str| {
+        let name = path.split(['.', '[']).next();
+        outcome.listeners.iter().any(|listener| Some(&*listener.path) == name)
+    };
+    let own = |path: &str| !path.contains(['.', '[']) && place(plan, path).is_some();
+    let settled_well = |step: &StepReport| matches!(step.status, StepState::Completed | StepState::Skipped);
+    let of_listener = outcome.error.as_ref().is_some_and(|error| listener(&error.step));
+    of_listener && steps.iter().filter(|step| own(&step.path)).all(settled_well)
+}
+
+/// Whether a step has something to take back: it has changed something, or may have and nothing tells whether it did.
+fn did_something(step: &StepReport, calls: &[Called], looks: bool) -> bool {
+    let changed = |call: &Called| call.failed.is_none() && !call.crashed && call.effect > Effect::Read;
+    // What an arm did to recover a step is not the step's, and what looks at it changes nothing.
+    let within = |call: &Called| {
+        let rest = call.path.strip_prefix(&*step.path).unwrap_or_default();
+        !["recover", "verify", "undo"].iter().any(|aside| rest.split('.').any(|part| part == *aside))
+    };
+    let below = || calls.iter().any(|call| is_below(&call.path, &step.path) && within(call) && changed(call));
+    let itself = || calls.iter().any(|call| call.path == step.path && changed(call));
+    let caught = step.recovered.as_ref().or(step.error.as_ref());
+    let class = caught.and_then(|error| error.get("class")?.as_str().and_then(ErrorClass::find));
+    let doubtful = match class {
+        Some(ErrorClass::UnknownOutcome) => !looks,
+        Some(ErrorClass::Validation(Validation::Result)) => true,
+        _ => false,
+    };
+    let calls_itself = calls.iter().any(|call| call.path == step.path && call.effect > Effect::Read);
+    match step.status {
+        StepState::Completed => below() || if step.recovered.is_some() { doubtful && calls_itself } else { itself() },
+        StepState::Failed => below() || (doubtful && calls_itself),
+        StepState::Unknown => calls_itself && !looks,
+        // What was stopped is taken back where it had begun, and that the calls of a test do not tell.
+        StepState::Pending
+        | StepState::Queued
+        | StepState::Running
+        | StepState::Waiting
+        | StepState::Skipped
+        | StepState::Cancelled => false,
+    }
+}
+
+fn is_below(path: &str, other: &str) -> bool {
+    path.strip_prefix(other).is_some_and(|rest| rest.starts_with(['.', '[']))
 }

@@ -41,6 +41,8 @@ pub struct Discovery {
     pub called: Option<(Arc<Signature>, crate::value::Value)>,
     /// What was made up there, as lines of a test.
     pub made_up: Vec<String>,
+    /// What is said there beside the test, and what usually comes out where that is the point, as lines of a test.
+    pub beside: Vec<String>,
 }
 
 /// What an exploration came to.
@@ -91,10 +93,33 @@ pub fn explore(suite: &Suite, stage: &Stage, cases: &[Case], reach: Reach) -> Ex
         let place = without_indices(trip.fault.path());
         if told.insert((case.test.plan.name.to_string(), breach.name(), place)) {
             let (fault, called) = (trip.fault.clone(), trip.called.clone());
-            explored.discoveries.push(Discovery { case: case.clone(), fault, breach, called, made_up });
+            let base = based[trip.case].as_ref().map(|(_, base)| base);
+            let beside = base.into_iter().filter_map(|base| beside(trip, base)).collect();
+            explored.discoveries.push(Discovery { case: case.clone(), fault, breach, called, made_up, beside });
         }
     }
     explored
+}
+
+/// What is said of a call of which nobody knows, and what comes out in the order of the source.
+fn beside(trip: &Trip, base: &Played) -> Option<String> {
+    if matches!(trip.fault, Fault::Order(_)) {
+        let outcome = base.outcome.as_ref()?;
+        // What is not shown in the open is not written into a test.
+        let reply = outcome.reply.as_ref().filter(|reply| outcome.shown_reply().as_ref() == Some(*reply));
+        return Some(match reply {
+            Some(reply) => format!("expect reply == {}", reproduce::literal(reply)),
+            None => format!("expect status == \"{}\"", base.state),
+        });
+    }
+    let in_doubt = trip.called.as_ref().is_some_and(|(signature, _)| !signature.effect.repeatable());
+    let path = trip.fault.path();
+    if !trip.happened.filter(|_| in_doubt)? {
+        return Some(format!("answer {path} => {{ happened: false }}"));
+    }
+    let steps = base.outcome.as_ref()?.steps();
+    let gave = steps.iter().find(|step| *step.path == *path).map(|step| reproduce::literal(&step.output))?;
+    Some(format!("answer {path} => {{ happened: true, value: {gave} }}"))
 }
 
 /// Everything that can befall these runs, each at each place of a plan once.
@@ -223,6 +248,7 @@ fn answers(played: &Played) -> Vec<String> {
     let called = steps.into_iter().filter(|step| step.status == StepState::Completed);
     let lines = called.filter_map(|step| {
         let (tool, output) = (step.tool?, reproduce::literal(&step.output));
+        let tool = tool.split('.').map(reproduce::word).collect::<Vec<_>>().join(".");
         Some(format!("mock {tool}{} => {output}", reproduce::arguments(&step.arguments)))
     });
     lines.collect()

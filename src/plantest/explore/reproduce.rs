@@ -8,6 +8,7 @@ use super::{Discovery, Fault};
 use crate::sema::test::Test;
 use crate::source::SourceFile;
 use crate::syntax::ast;
+use crate::syntax::spelling::write_word;
 use crate::types::ErrorClass;
 use crate::value::Value;
 
@@ -42,7 +43,7 @@ fn lines(suite: &Suite, test: &Test, discovery: &Discovery) -> Vec<String> {
     });
     let mut lines = Vec::new();
     if !discovery.case.inputs.is_empty() {
-        let inputs = discovery.case.inputs.iter().map(|(name, value)| format!("{name}: {}", literal(value)));
+        let inputs = discovery.case.inputs.iter().map(|(name, value)| format!("{}: {}", word(name), literal(value)));
         lines.push(format!("given {{ {} }}", inputs.collect::<Vec<_>>().join(", ")));
     }
     for statement in written.flat_map(|test| &test.body) {
@@ -66,6 +67,7 @@ fn lines(suite: &Suite, test: &Test, discovery: &Discovery) -> Vec<String> {
     }
     lines.extend(fault_line(discovery));
     lines.extend(discovery.made_up.iter().cloned());
+    lines.extend(discovery.beside.iter().cloned());
     lines
 }
 
@@ -73,7 +75,7 @@ fn lines(suite: &Suite, test: &Test, discovery: &Discovery) -> Vec<String> {
 fn fault_line(discovery: &Discovery) -> Option<String> {
     let call = || {
         let (signature, given) = discovery.called.as_ref()?;
-        Some(format!("mock {}{}", signature.path(), arguments(given)))
+        Some(format!("mock {}.{}{}", word(&signature.namespace), word(&signature.name), arguments(given)))
     };
     Some(match &discovery.fault {
         Fault::Fails { class, always, .. } => {
@@ -96,7 +98,8 @@ fn fault_line(discovery: &Discovery) -> Option<String> {
 /// The arguments of a call, as a `mock` names them.
 pub(super) fn arguments(given: &Value) -> String {
     let named = given.as_map().into_iter().flat_map(|map| map.iter());
-    let named = named.map(|(name, value)| format!("{name}: {}", literal(value))).collect::<Vec<_>>();
+    let named =
+        named.map(|(name, value)| format!("{}: {}", word(&name.to_string()), literal(value))).collect::<Vec<_>>();
     if named.is_empty() { String::new() } else { format!("({})", named.join(", ")) }
 }
 
@@ -144,6 +147,13 @@ pub(super) fn literal(value: &Value) -> String {
         Value::Duration(_) => format!("duration({})", value.to_json_text()),
         other => other.to_json_text(),
     }
+}
+
+/// A name as a plan writes it: in back quotes where it is no identifier.
+pub(super) fn word(name: &str) -> String {
+    let mut text = String::new();
+    write_word(&mut text, name);
+    text
 }
 
 /// A key as a plan writes it: a name where it is one.

@@ -156,7 +156,10 @@ impl Mutants<'_> {
                     self.replace(
                         Kind::Retry,
                         entry.value.span,
-                        format!("{fewer} attempts instead of {attempts}"),
+                        format!(
+                            "{fewer} {} instead of {attempts}",
+                            if *attempts == 2 { "attempt" } else { "attempts" }
+                        ),
                         fewer,
                     );
                 }
