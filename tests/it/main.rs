@@ -36,6 +36,7 @@ mod mutation;
 mod nestools;
 mod orders;
 mod plans;
+mod plantest;
 mod readme;
 mod recordings;
 mod remedies;

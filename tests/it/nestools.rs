@@ -132,6 +132,12 @@ pub fn texts() -> Vec<(String, String)> {
     plans().unwrap_or_default().iter().map(|plan| (plan.id.clone(), plan.text().0)).collect()
 }
 
+/// The names and texts of all of them, each with a test in which every tool makes up what it gives.
+pub fn tested() -> Vec<(String, String)> {
+    let test = "\ntest \"made up\" for it {\n    mock _ => generated\n    expect status == \"completed\"\n}\n";
+    texts().into_iter().map(|(name, text)| (name, text + test)).collect()
+}
+
 /// What is wrong with the findings of a mutant: exactly one error is right, with its code on its line.
 fn fault(mutant: &Mutant) -> Option<String> {
     let (text, lines) = mutant.plan.text();

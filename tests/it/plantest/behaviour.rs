@@ -1,0 +1,184 @@
+//! What tests see of a run: the plans of `tests/fixtures/plantest` with tests that pass, and those of `failing` with tests
+//! that fail, each for its reason.
+
+use std::path::PathBuf;
+
+use planrun::engine::Order;
+use planrun::plantest::play::Manner;
+use planrun::plantest::suite::Wish;
+use planrun::plantest::trace::trace;
+use planrun::types::check_value;
+
+use super::kit::bench;
+use crate::support::{compare, planrun, root};
+
+fn files(folder: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(root().join(folder)).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<PathBuf> = entries.filter(|path| path.extension().is_some_and(|end| end == "plan")).collect();
+    files.sort();
+    assert!(!files.is_empty(), "{folder}");
+    files
+}
+
+#[test]
+fn every_test_of_the_fixtures_passes_in_every_order() {
+    for path in files("tests/fixtures/plantest") {
+        let bench = bench(&std::fs::read_to_string(&path).unwrap());
+        for ran in bench.run(Wish { seeds: 12, ..Wish::default() }) {
+            let faults: Vec<&str> = ran.faults.iter().map(|fault| fault.message.as_str()).collect();
+            assert!(faults.is_empty(), "{}: {}: {faults:#?}", path.display(), ran.title);
+        }
+    }
+}
+
+/// What a case comes to is the same each time, whatever chance makes up its keys.
+#[test]
+fn a_case_comes_to_the_same_text_each_time() {
+    for path in files("tests/fixtures/plantest") {
+        let bench = bench(&std::fs::read_to_string(&path).unwrap());
+        for case in bench.cases() {
+            let told = || trace(bench.program(&case), &bench.play(&case, Manner::default()));
+            assert_eq!(told(), told(), "{}: {}", path.display(), case.title());
+        }
+    }
+}
+
+/// `PLANRUN_BLESS=1` writes what is expected anew; read it as somebody whose test has failed.
+#[test]
+fn every_failure_is_told_with_its_reason() {
+    let folder = root().join("tests/fixtures/plantest/failing");
+    let output = planrun(["test", "."]).within(&folder).variable("CI", "1").without_variable("INSTA_UPDATE").run();
+    let (told, last) = output.stdout.trim_end().rsplit_once('\n').unwrap();
+    let counts = last.split(" (").next().unwrap();
+    compare(&folder.join("expected.txt"), &format!("{told}\n{counts}\n{}exit {}\n", output.stderr, output.status))
+        .unwrap();
+}
+
+const MADE_UP: &str = r#"use api
+
+type Item = { name: string, size: int, tag?: "a" | "b" }
+
+tool api.list(page: int) -> { items: Item[], next?: int, at: timestamp, ratio: double } read
+
+plan both(page: int) -> string {
+    step one = api.list(page: page)
+    step two = api.list(page: page + 1)
+    reply json(one)
+}
+
+test "made up" for both {
+    given { page: 1 }
+    mock _ => generated
+}
+"#;
+
+#[test]
+fn what_is_made_up_fits_its_contract_and_is_the_same_for_the_same_seed() {
+    let bench = bench(MADE_UP);
+    let case = &bench.cases()[0];
+    let signature = bench.program(case).plan.body().nodes.iter().find_map(|node| match &node.step()?.kind {
+        planrun::sema::StepKind::Call(call) => match &call.target {
+            planrun::sema::Target::Tool(signature) => Some(signature.clone()),
+            planrun::sema::Target::Plan(..) => None,
+        },
+        _ => None,
+    });
+    let signature = signature.unwrap();
+    let returns = signature.returns.clone();
+    let outputs = |manner: Manner| {
+        let played = bench.play(case, manner);
+        assert_eq!(played.state.name(), "completed", "{}", trace(bench.program(case), &played));
+        let steps = played.outcome.unwrap().steps();
+        for step in &steps {
+            check_value(&step.output, &returns).unwrap_or_else(|mismatch| panic!("{mismatch}: {}", step.output));
+        }
+        steps.iter().map(|step| step.output.to_json()).collect::<Vec<_>>()
+    };
+    let usual = outputs(Manner::default());
+    assert_eq!(usual, outputs(Manner { order: Order::Seeded(3), ..Manner::default() }), "the order changes nothing");
+    assert_ne!(usual, outputs(Manner { seed: 1, ..Manner::default() }), "another seed makes up something else");
+    assert_ne!(usual[0], usual[1], "other arguments give another result");
+    let edges = bench.stage.made_up.edges(&signature);
+    assert!(edges > 3, "{edges}");
+    let mut seen = vec![usual.clone()];
+    for edge in 0..edges {
+        let made = outputs(Manner { edge: Some(edge), ..Manner::default() });
+        seen.push(made);
+    }
+    seen.dedup();
+    assert!(seen.len() > 3, "edges differ");
+    assert!(seen.iter().any(|made| made[0]["items"].as_array().is_some_and(Vec::is_empty)), "an empty list is an edge");
+}
+
+const HANGS_ON_ORDER: &str = r#"use a, b
+
+tool a.write(n: int) -> { seen: int } effect
+tool b.write(n: int) -> { seen: int } effect
+tool b.next() -> { seen: int } read
+
+plan race() -> { first: int, second: int } {
+    step one = b.next()
+    step two = b.next()
+    step x = a.write(n: one.seen)
+    step y = b.write(n: two.seen)
+    reply { first: x.seen, second: y.seen }
+}
+
+test "it is taken for granted who comes first" for race {
+    mock b.next => { seen: 1 }, then { seen: 2 }
+    mock a.write => { seen: n }
+    mock b.write => { seen: n }
+    expect reply == { first: 1, second: 2 }
+}
+"#;
+
+#[test]
+fn a_test_that_hangs_on_the_order_is_flaky() {
+    let bench = bench(HANGS_ON_ORDER);
+    assert!(bench.run(Wish::default())[0].faults.is_empty());
+    let ran = &bench.run(Wish { seeds: 20, ..Wish::default() })[0];
+    assert!(ran.is_flaky);
+    let message = &ran.faults[0].message;
+    assert!(message.starts_with("it passes in the order of the source and fails in that of seed "), "{message}");
+}
+
+#[test]
+fn rows_are_crossed_and_the_last_table_changes_fastest() {
+    let text = r#"plan add(a: int, b: int) -> int {
+    reply a + b
+}
+
+test "sums" for add {
+    given [{ a: 1 }, { a: 2 }]
+    given [{ b: 10 }, { b: 20 }, { b: 30 }]
+    expect reply == a + b && reply > 10
+}
+
+test "one row has no number" for add {
+    given [{ a: 1, b: 1 }]
+}
+"#;
+    let bench = bench(text);
+    let titles: Vec<String> = bench.run(Wish::default()).into_iter().map(|ran| ran.title).collect();
+    let expected = ["sums #1", "sums #2", "sums #3", "sums #4", "sums #5", "sums #6", "one row has no number"];
+    assert_eq!(titles, expected);
+    let inputs: Vec<String> = bench
+        .cases()
+        .iter()
+        .take(6)
+        .map(|case| case.inputs.values().map(ToString::to_string).collect::<Vec<_>>().join("+"))
+        .collect();
+    assert_eq!(inputs, ["1+10", "1+20", "1+30", "2+10", "2+20", "2+30"]);
+}
+
+#[test]
+fn too_many_rows_are_refused() {
+    let rows = (0..101).map(|n| format!("{{ a: {n} }}")).collect::<Vec<_>>().join(", ");
+    let text = format!(
+        "plan add(a: int, b: int) -> int {{\n    reply a + b\n}}\n\ntest \"many\" for add {{\n    given [{rows}]\n    given [{}]\n    expect reply >= 0\n}}\n",
+        rows.replace("a:", "b:")
+    );
+    let ran = bench(&text).run(Wish::default());
+    assert_eq!(ran.len(), 1);
+    assert_eq!(ran[0].faults[0].message, "the tables of this test have more than 10000 rows together");
+}

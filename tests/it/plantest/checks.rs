@@ -1,0 +1,180 @@
+//! Statements of tests, right and wrong, one at a time. `tests/fixtures/check/tests-of-*` show how all of them are told.
+
+use super::kit::bench;
+use crate::support::root;
+
+/// The plan of the fixture, without its tests.
+fn plan() -> String {
+    let text = std::fs::read_to_string(root().join("tests/fixtures/check/tests-of-a-plan/desk.plan")).unwrap();
+    text.split_once("\ntest \"").unwrap().0.to_owned()
+}
+
+/// The codes that a test with these lines has.
+fn codes(plan: &str, lines: &str) -> Vec<&'static str> {
+    let text = format!("{plan}\ntest \"it\" for settle {{\n    {lines}\n}}\n");
+    let found = bench(&text);
+    let start = u32::try_from(plan.len()).unwrap();
+    found.findings().iter().filter(|found| found.span.start >= start).map(|found| found.code.name).collect()
+}
+
+const RIGHT: &[&str] = &[
+    r#"mock desk.find => { id: id, state: deep == true ? "open" : "closed" }"#,
+    r#"mock desk.find(id: 1, deep: true) => { id: 1, state: "open", owner: "${id}" } times 2 delay 3s, then generated"#,
+    "mock desk.find(deep: null) => generated",
+    r#"mock desk.find => fail tool.gone "it is ${1 + 1} late" times 3, then fail tool.failed, then fail transient.timeout"#,
+    "mock desk.find => fail auth.authorization, then fail denied.policy, then fail validation.result",
+    "mock desk.find => crash before, then crash after, then generated",
+    "mock desk.close => fail unknown_outcome",
+    "mock _ => generated",
+    "mock _ => fail transient.unavailable",
+    "mock 信.寄(给: \"张三\") => { 号: 给 }",
+    "mock `信`.`寄` => fail tool.拒收",
+    r#"answer form => { why: "x" }"#,
+    r#"answer form => { why: "x", urgent: true } delay 3d"#,
+    "answer late => fail denied.expired",
+    "answer done.confirm => true times 2",
+    r#"answer done.confirm => { approve: false, by: "desk", note: "no" }"#,
+    r#"answer done.confirm => fail denied.human "not now""#,
+    "answer asked.confirm => fail denied.expired",
+    "answer done => { happened: false }",
+    r#"answer done => { happened: true, value: { closed_at: "now" } }"#,
+    "answer mails.sent.confirm => true",
+    "answer mails[0].sent.confirm => true",
+    r#"signal "go" => { by: "me" } at 1h"#,
+    r#"signal "stage=closed" => { by: "me" } at 0s"#,
+    r#"signal "stage=open" at 1d"#,
+    r#"expect reply.at == "x" && size(reply.mails) > 0"#,
+    r#"expect reply == { at: "x", mails: [] }"#,
+    r#"expect status == "paused" || status != "failed""#,
+    r#"expect error.class == "tool.gone" && error.attempt == 1"#,
+    "expect usage.calls <= 3 && usage.tokens == 0 && usage.cost < 1.0",
+    r#"expect steps.found.status == "completed" && steps.found.output.state == "open""#,
+    r#"expect steps["mails[0].sent"]?.status == "completed""#,
+    r#"expect "recovered" in steps.asked.attributes"#,
+    r#"expect tasks.stage.status == "closed" && tasks.stage.context.by == "me""#,
+    "expect calls(desk.find) == calls(found) && ran(信.寄) && !ran(sent)",
+    "expect before(desk.find, done)",
+    r#"expect id == 1 && kind == "a""#,
+    "expect diagnostics []",
+    "expect diagnostics [unused-let, unknown-name]",
+    "snapshot trace",
+    "snapshot reply\n    snapshot graph\n    snapshot diagnostics",
+    "given [{ tags: [] }, { tags: [\"a\"] }]",
+    "given { tags: null, kind: \"b\" }",
+];
+
+#[test]
+fn what_is_right_passes() {
+    let plan = plan();
+    for lines in RIGHT {
+        let found = codes(&plan, &format!("given {{ id: 1 }}\n    {lines}"));
+        assert!(found.is_empty(), "{lines}: {found:?}");
+    }
+}
+
+/// One line, the code that comes, and nothing else.
+const WRONG: &[(&str, &str)] = &[
+    (r#"mock desk.find => { id: "1", state: "open" }"#, "wrong-type"),
+    ("mock desk.find => { id: 1 }", "wrong-type"),
+    (r#"mock desk.find => { id: 1, state: "shut" }"#, "wrong-type"),
+    ("mock desk.find => fail tool.closed", "test-outcome"),
+    ("mock desk.find => fail transiet.timeout", "unknown-error-class"),
+    ("mock desk.find => fail denied.human", "test-outcome"),
+    ("mock desk.find => fail unknown_outcome", "test-outcome"),
+    ("mock desk.find => fail budget.calls", "test-outcome"),
+    ("mock desk.find => fail internal", "test-outcome"),
+    ("mock desk.find => fail cancelled", "test-outcome"),
+    ("mock desk.find => generated times 0", "test-outcome"),
+    ("mock desk.find => generated times -1", "test-outcome"),
+    ("mock desk.find => generated times 99999999999", "test-outcome"),
+    ("mock desk.find => generated times 2.0", "wrong-type"),
+    ("mock desk.find => generated delay 3", "wrong-type"),
+    ("mock desk.find(idd: 1) => generated", "unknown-argument"),
+    ("mock desk.find(id: true) => generated", "wrong-type"),
+    ("mock desk.find(id: found.id) => generated", "unknown-name"),
+    ("mock desk.fund => generated", "unknown-tool"),
+    ("mock dusk.find => generated", "unknown-namespace"),
+    ("mock desk.idle => 1", "unused-mock"),
+    ("mock _ => 1", "test-outcome"),
+    ("answer form => { why: 1 }", "wrong-type"),
+    ("answer form => {}", "wrong-type"),
+    ("answer form => fail denied.human", "test-outcome"),
+    ("answer form => fail denied.expired", "test-outcome"),
+    ("answer form => crash before", "test-outcome"),
+    ("answer form.confirm => true", "test-path"),
+    ("answer sent.confirm => true", "test-path"),
+    ("answer mails.snt.confirm => true", "test-path"),
+    ("answer mails[id].sent.confirm => true", "test-path"),
+    ("answer found => { happened: true }", "test-path"),
+    ("answer done => { happened: true, value: 1 }", "wrong-type"),
+    ("answer done.confirm => 1", "wrong-type"),
+    ("signal \"gone\" at 1s", "test-path"),
+    ("signal \"go\" => { by: 1 } at 1s", "wrong-type"),
+    ("signal \"go\" => { by: \"me\" } at 1", "wrong-type"),
+    ("signal \"inner=done\" at 1s", "test-path"),
+    ("signal \"stage=shut\" at 1s", "unknown-status"),
+    ("signal \"stage=open\" => { by: 1 } at 1s", "wrong-type"),
+    ("given { idd: 1 }", "unknown-argument"),
+    ("given { id: 1.5 }", "wrong-type"),
+    ("given { kind: \"c\" }", "wrong-type"),
+    ("given 7", "not-an-object"),
+    ("given [7]", "not-an-object"),
+    ("expect reply.at", "not-a-bool"),
+    ("expect calls(desk.find)", "not-a-bool"),
+    ("expect reply.att == \"\"", "unknown-field"),
+    ("expect found.id == 1", "unknown-name"),
+    ("expect status == \"done\"", "no-overload"),
+    ("expect calls(desk.idle) == 0", "test-path"),
+    ("expect calls(1) == 0", "test-path"),
+    ("expect before(desk.find)", "no-overload"),
+    ("expect ran()", "no-overload"),
+    ("expect diagnostics [unused-lets]", "unknown-code"),
+    ("expect diagnostics []\n    expect diagnostics []", "duplicate-clause"),
+    ("snapshot tracee", "unknown-setting"),
+];
+
+#[test]
+fn what_is_wrong_has_one_code() {
+    let plan = plan();
+    for (lines, code) in WRONG {
+        let found = codes(&plan, &format!("given {{ id: 1 }}\n    {lines}"));
+        assert_eq!(found, [*code], "{lines}");
+    }
+}
+
+#[test]
+fn every_fix_of_a_test_leaves_nothing_to_find() {
+    let plan = plan();
+    let mut fixed = 0;
+    for (lines, _) in WRONG {
+        let text = format!("{plan}\ntest \"it\" for settle {{\n    given {{ id: 1 }}\n    {lines}\n}}\n");
+        let bench = bench(&text);
+        for fix in bench
+            .findings()
+            .iter()
+            .filter(|found| found.span.start as usize > plan.len())
+            .filter_map(|found| found.fix.as_ref())
+        {
+            let mut mended = text.clone();
+            let mut edits = fix.edits.clone();
+            edits.sort_by_key(|edit| std::cmp::Reverse(edit.span.start));
+            for edit in edits {
+                mended.replace_range(edit.span.range(), &edit.text);
+            }
+            let left = codes(&plan, mended.split_once("settle {\n    ").unwrap().1.trim_end().trim_end_matches('}'));
+            let same = left.iter().filter(|code| ["test-path", "unknown-code", "unknown-name"].contains(code)).count();
+            assert_eq!(same, 0, "{lines}: {mended}: {left:?}");
+            fixed += 1;
+        }
+    }
+    assert!(fixed > 10, "{fixed}");
+}
+
+#[test]
+fn all_that_is_required_is_given() {
+    let plan = plan();
+    assert_eq!(codes(&plan, "mock _ => generated"), ["missing-argument"]);
+    assert_eq!(codes(&plan, "given [{ id: 1 }, { kind: \"b\" }]"), ["missing-argument"]);
+    assert_eq!(codes(&plan, "given [{ tags: [] }, { kind: \"b\" }]\n    given { id: 1 }"), [""; 0]);
+    assert_eq!(codes(&plan, "expect diagnostics []"), [""; 0], "nothing runs");
+}

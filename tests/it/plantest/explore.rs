@@ -1,0 +1,323 @@
+//! What `--explore` looks for: each thing that must never be is seen where it is, and what it finds can be shown again.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use planrun::plantest::explore::invariants::{Breach, breaches};
+use planrun::plantest::play::{Manner, Played};
+use planrun::plantest::world::Called;
+use planrun::protocol::RunState;
+use planrun::sema::Plan;
+use planrun::types::{Effect, ErrorClass};
+
+use super::kit::{Bench, bench};
+use crate::support::{folder, planrun};
+
+const TOOLS: &str = "use api
+
+tool api.read(id: int) -> { n: int } read
+tool api.post(id: int) -> { n: int } effect fails full
+tool api.drop(id: int) -> { n: int } idempotent
+";
+
+/// What a plan comes to with these lines in its test.
+fn played(plan: &str, test: &str) -> (Bench, Played) {
+    let bench = bench(&format!("{TOOLS}\n{plan}\ntest \"it\" for it {{\n    {test}\n}}\n"));
+    let case = bench.cases().remove(0);
+    let played = bench.play(&case, Manner::default());
+    (bench, played)
+}
+
+/// The plan of a text, to hold what another one came to against it.
+fn other(plan: &str) -> (Bench, Arc<Plan>) {
+    let bench = bench(&format!("{TOOLS}\n{plan}\n"));
+    let plan = bench.suite.checked.plans.iter().find(|plan| &*plan.name == "it").unwrap().clone();
+    (bench, plan)
+}
+
+fn names(plan: &Plan, played: &Played) -> Vec<&'static str> {
+    breaches(plan, played).iter().map(Breach::name).collect()
+}
+
+const POSTS: &str = "plan it() -> int {
+    step a = api.post(id: 1)
+    step b = api.post(id: 2)
+    reply b.n
+}";
+
+fn call(played: &mut Played, index: usize, change: impl FnOnce(&mut Called)) {
+    change(&mut played.calls[index]);
+}
+
+#[test]
+fn an_effect_under_two_keys_is_one_too_many() {
+    let twice = |change: &dyn Fn(&mut Played)| {
+        let (_, mut run) = played(POSTS, "mock api.post => { n: 1 }");
+        let again = run.calls[0].clone();
+        run.calls.push(again);
+        change(&mut run);
+        names(&other(POSTS).1, &run)
+    };
+    assert_eq!(twice(&|_| {}), [""; 0], "the same key is the same effect");
+    assert_eq!(twice(&|run| call(run, 2, |call| call.key = "another".into())), ["effect-twice"]);
+    assert_eq!(
+        twice(&|run| call(run, 2, |call| (call.key, call.happened) = ("another".into(), false))),
+        [""; 0],
+        "a refusal is no effect"
+    );
+    assert_eq!(
+        twice(&|run| {
+            for index in [0, 2] {
+                call(run, index, |call| call.effect = Effect::Idempotent);
+            }
+            call(run, 2, |call| call.key = "another".into());
+        }),
+        [""; 0],
+        "what may be repeated may"
+    );
+    assert_eq!(twice(&|run| call(run, 2, |call| (call.key, call.path) = ("another".into(), "c".into()))), [""; 0]);
+}
+
+#[test]
+fn a_result_that_breaks_its_contract_has_happened() {
+    let (_, run) = played(POSTS, "mock api.post => fail validation.result");
+    assert!(run.calls[0].happened);
+    let (_, run) = played(POSTS, "mock api.post => fail tool.full");
+    assert!(!run.calls[0].happened);
+    let (_, run) = played(POSTS, "mock api.post => fail transient.timeout");
+    assert!(run.calls[0].happened, "nobody knows");
+}
+
+#[test]
+fn what_went_out_before_anybody_agreed_is_seen() {
+    let gated = "plan it() -> int {
+    step a = api.post(id: 1)
+        confirm \"Post?\"
+    step b = api.post(id: 2)
+    reply b.n
+}";
+    let (_, run) = played(POSTS, "mock api.post => { n: 1 }");
+    assert_eq!(names(&other(gated).1, &run), ["ungated"]);
+    let (bench, run) = played(gated, "mock api.post => { n: 1 }\n    answer a.confirm => true");
+    assert_eq!(names(&bench.suite.checked.plans[0], &run), [""; 0]);
+}
+
+#[test]
+fn gates_are_those_of_the_plan_in_which_the_step_stands() {
+    let gate = |outer: &str, inner: &str| {
+        format!(
+            "plan pay() -> int {{
+    step a = api.post(id: 3)
+        {inner}
+    reply a.n
+}}
+
+plan it() -> int {{
+    step a = api.post(id: 1)
+        {outer}
+    step paid = shop.pay()
+    reply paid
+}}"
+        )
+    };
+    // Plans of other files are called through a namespace; here both are in one, so the texts are two.
+    let files = |outer: &str, inner: &str| {
+        let text = gate(outer, inner);
+        let (pay, it) = text.split_once("\n\nplan it").unwrap();
+        let pay = format!("{TOOLS}\n{pay}\n");
+        let it = format!(
+            "use \"./pay.plan\" as shop\n{TOOLS}\nplan it{it}\n\ntest \"it\" for it {{\n    mock api.post => {{ n: 1 }}\n    answer a.confirm => true\n}}\n"
+        );
+        (pay, it)
+    };
+    for (outer, inner) in [("confirm \"Post?\"", ""), ("", "confirm \"Pay?\"")] {
+        let (pay, mut it) = files(outer, inner);
+        if outer.is_empty() {
+            it = it.replace("answer a.confirm", "answer paid.a.confirm");
+        }
+        let folder = folder([("pay.plan", pay), ("it.plan", it)]);
+        let output = planrun(["test", "--explore", "--seeds", "1", "."]).within(folder.path()).run();
+        assert_eq!(output.status, 0, "{}", output.stdout);
+    }
+}
+
+const UNDOES: &str = "plan it() -> int {
+    step a = api.post(id: 1)
+        undo api.drop(id: 1)
+    step b = api.post(id: 2)
+    reply b.n
+}";
+
+#[test]
+fn what_is_not_taken_back_is_seen() {
+    let fails = "mock api.post(id: 1) => { n: 1 }\n    mock api.post => fail tool.full\n    mock api.drop => { n: 0 }";
+    let (_, run) = played(POSTS, "mock api.post(id: 1) => { n: 1 }\n    mock api.post => fail tool.full");
+    assert_eq!(names(&other(UNDOES).1, &run), ["not-undone"]);
+    let (bench, run) = played(UNDOES, fails);
+    assert_eq!(names(&bench.suite.checked.plans[0], &run), [""; 0]);
+    for class in ["unknown_outcome", "validation.result"] {
+        let (_, run) = played(POSTS, &format!("mock api.post => fail {class}"));
+        assert_eq!(names(&other(UNDOES).1, &run), ["not-undone"], "{class}");
+        let (bench, run) = played(UNDOES, &format!("mock api.post => fail {class}\n    mock api.drop => {{ n: 0 }}"));
+        assert_eq!(names(&bench.suite.checked.plans[0], &run), [""; 0], "{class}");
+    }
+    let (_, run) = played(POSTS, "mock api.post => fail tool.full");
+    assert_eq!(names(&other(UNDOES).1, &run), [""; 0], "nothing had happened");
+    let settles = UNDOES.replace("-> int {", "-> int {\n    policy { on_failure: settle }");
+    let (_, run) = played(POSTS, "mock api.post(id: 1) => { n: 1 }\n    mock api.post => fail tool.full");
+    assert_eq!(names(&other(&settles).1, &run), [""; 0], "it says that nothing is taken back");
+}
+
+#[test]
+fn what_need_not_be_taken_back_is_not_missed() {
+    let plans = [
+        // A block in which nothing was done.
+        (
+            "plan it() -> int {
+    step first = api.read(id: 1)
+    step a = do {
+        step done = api.post(id: 1)
+            when first.n > 5
+        yield done?.n ?? 0
+    }
+        undo api.drop(id: 1)
+    step b = api.post(id: 2)
+    reply b.n
+}",
+            "mock api.read => { n: 1 }\n    mock api.post => fail tool.full\n    mock api.drop => { n: 0 }",
+        ),
+        // A failure after everything had settled: from there nothing is undone.
+        (
+            "plan it() {
+    step a = api.post(id: 1)
+        undo api.drop(id: 1)
+    listener last on plan is completed {
+        step told = api.post(id: 9)
+    }
+}",
+            "mock api.post(id: 1) => { n: 1 }\n    mock api.post => fail tool.full\n    mock api.drop => { n: 0 }",
+        ),
+        // What recovered from a refusal did nothing; what recovered from what nobody knows is taken back.
+        (
+            "plan it() -> int {
+    step a = api.post(id: 1)
+        recover tool.full => { n: 0 }
+        undo api.drop(id: 1)
+    step c = api.post(id: 3)
+        recover unknown_outcome => { n: 0 }
+        undo api.drop(id: 3)
+    step b = api.post(id: 2)
+    reply b.n + a.n + c.n
+}",
+            "mock api.post(id: 3) => fail unknown_outcome\n    mock api.post => fail tool.full\n    mock api.drop => { n: 0 }",
+        ),
+    ];
+    for (plan, test) in plans {
+        let (bench, run) = played(plan, test);
+        assert_eq!(run.state, RunState::Failed, "{plan}");
+        assert_eq!(names(&bench.suite.checked.plans[0], &run), [""; 0], "{plan}");
+    }
+}
+
+#[test]
+fn other_things_that_must_not_be_are_seen() {
+    let (_, mut run) = played(POSTS, "mock api.post => { n: 1 }");
+    let budget = POSTS.replace("-> int {", "-> int {\n    policy { budget: { calls: 1 } }");
+    assert_eq!(names(&other(&budget).1, &run), ["over-budget"]);
+    let text = POSTS.replace("-> int", "-> string").replace("b.n", "string(b.n)");
+    assert_eq!(names(&other(&text).1, &run), ["reply-type"]);
+    let plan = other(POSTS).1;
+    run.state = RunState::Stalled;
+    assert_eq!(names(&plan, &run), ["stalled"]);
+    run.outcome = None;
+    assert_eq!(names(&plan, &run), ["stands-still"]);
+    let (_, mut run) = played(POSTS, "mock api.post => fail tool.full");
+    for (class, breach) in [
+        (ErrorClass::Internal, "internal"),
+        (ErrorClass::find("validation.expression").unwrap(), "plan-fault"),
+        (ErrorClass::find("validation.arguments").unwrap(), "plan-fault"),
+    ] {
+        let outcome = run.outcome.as_mut().unwrap();
+        let mut error = (**outcome.error.as_ref().unwrap()).clone();
+        error.class = class;
+        outcome.error = Some(Arc::new(error));
+        assert_eq!(names(&plan, &run), [breach]);
+    }
+}
+
+const TROUBLED: &str = r#"use desk, mail
+
+tool desk.find(id: int) -> { names: string[] } read fails gone
+tool desk.take(id: int) -> { ok: bool } effect fails full
+tool mail.send(to: string) -> { id: string } effect
+
+plan first(id: int) -> string {
+    step found = desk.find(id: id)
+        recover tool.gone => { names: [] }
+    step sent = mail.send(to: found.names[0])
+    reply sent.id
+}
+
+plan waits(id: int) -> bool {
+    task stage "Where it is" statuses [open, closed]
+    step taken = desk.take(id: id)
+        recover tool.full => { ok: false }
+    set stage closed when taken.ok
+    step over = wait for stage is closed
+    reply taken.ok
+}
+
+plan order(id: int) -> string[] {
+    step one = desk.find(id: id)
+    step two = desk.find(id: id)
+    reply one.names + two.names
+}
+
+test "somebody is there: ${not} \"a name\"" for first {
+    given { id: 7 }
+    mock desk.find => { names: ["a ${1}{b}"] }
+    mock mail.send => { id: "m" }
+    expect reply == "m" && calls(desk.find) == 1
+}
+
+test "it closes" for waits {
+    given { id: 1 }
+    mock desk.take => { ok: true }
+    expect reply == true
+}
+
+test "one after the other" for order {
+    given { id: 1 }
+    mock desk.find => { names: ["a"] } times 1, then { names: ["b"] }
+    expect size(reply) == 2
+}
+"#;
+
+/// What is printed is what a test is, without what differs from machine to machine.
+fn explored(folder: &Path) -> String {
+    let output = planrun(["test", "--explore", "."]).within(folder).run();
+    assert_eq!(output.status, 1, "{output:?}");
+    output.stdout.split_once(")\n").unwrap().1.to_owned()
+}
+
+#[test]
+fn what_is_found_is_shown_again_by_the_test_that_is_printed() {
+    let text = TROUBLED.replace("${not} ", "");
+    let folder = folder([("trouble.plan", &text)]);
+    let told = explored(folder.path());
+    insta::assert_snapshot!("explored", told);
+    let tests: Vec<String> = told.split("\n\n").filter(|part| part.starts_with("test ")).map(str::to_owned).collect();
+    assert_eq!(tests.len(), told.matches("FOUND").count(), "{told}");
+    for kind in ["plan-fault", "stalled", "order-dependent"] {
+        assert!(told.contains(&format!("[{kind}]")), "{kind}: {told}");
+    }
+    for test in tests {
+        let path = folder.path().join("trouble.plan");
+        std::fs::write(&path, format!("{text}\n{test}\n")).unwrap();
+        let seeds = test.split_once("--seeds ").map_or("0", |(_, rest)| rest.split_whitespace().next().unwrap());
+        let output = planrun(["test", "-k", "explored:", "--seeds", seeds, "."]).within(folder.path()).run();
+        assert_eq!(output.status, 1, "{test}\n{output:?}");
+        assert!(output.stdout.contains("0 passed, 1 failed"), "{test}\n{}", output.stdout);
+        std::fs::write(&path, &text).unwrap();
+    }
+}

@@ -1,0 +1,83 @@
+//! Plans with tests as texts, checked and played through the library.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use planrun::diag::Diagnostic;
+use planrun::engine::{Defaults, Program, Silence};
+use planrun::host::MemoryHost;
+use planrun::lint;
+use planrun::plantest::case::Case;
+use planrun::plantest::play::{Manner, Played, Stage, play};
+use planrun::plantest::suite::{Ran, Suite, Wish, cast};
+use planrun::sema::{Files, Policy, Tools};
+use planrun::source::SourceFile;
+use planrun::tools::{Catalog, Permissions};
+
+/// A file that is tested.
+pub struct Bench {
+    pub suite: Suite,
+    pub stage: Stage,
+}
+
+/// The tests of a text that stands alone.
+pub fn bench(text: &str) -> Bench {
+    let source = SourceFile::new("a.plan", text);
+    let (policy, host) = (Policy::default(), MemoryHost::new(1));
+    let project = lint::Project { policy: &policy, allow: None, root: Path::new("/"), host: &host };
+    let checked = lint::check_file(&source, &tools(), &Nothing, &project);
+    Bench { suite: Suite::new(source, checked), stage: stage() }
+}
+
+/// Those that are always there.
+fn tools() -> Tools {
+    let catalog = Catalog::new(Arc::new(MemoryHost::new(1)), PathBuf::from("/"), &Arc::new(Permissions::none()));
+    catalog.signatures().cloned().collect()
+}
+
+/// Where a plan runs without a project.
+pub fn stage() -> Stage {
+    Stage {
+        limit: None,
+        defaults: Defaults { policy: Policy::default(), max_steps: None },
+        root: PathBuf::from("/"),
+        made_up: Arc::default(),
+    }
+}
+
+impl Bench {
+    /// What is found in the text, as it stands there.
+    pub fn findings(&self) -> &[Diagnostic] {
+        &self.suite.checked.diagnostics
+    }
+
+    /// Every case, played and judged.
+    pub fn run(&self, wish: Wish) -> Vec<Ran> {
+        assert!(self.suite.broken.is_empty(), "{:?}", self.suite.broken);
+        self.suite.cases().iter().map(|case| self.suite.run(&self.stage, case, wish, &mut Silence)).collect()
+    }
+
+    /// The cases that can be played.
+    pub fn cases(&self) -> Vec<Case> {
+        assert!(self.suite.broken.is_empty(), "{:?}", self.suite.broken);
+        self.suite.cases().into_iter().map(|prepared| prepared.case.unwrap()).collect()
+    }
+
+    pub fn program(&self, case: &Case) -> &Arc<Program> {
+        self.suite.program(&case.test).unwrap()
+    }
+
+    /// What a case comes to.
+    pub fn play(&self, case: &Case, manner: Manner) -> Played {
+        let players = cast(&self.stage, case, manner);
+        play(&self.stage, self.program(case), case, players, manner, &mut Silence)
+    }
+}
+
+struct Nothing;
+
+impl Files for Nothing {
+    fn read(&self, _: &str, path: &str) -> Result<SourceFile, String> {
+        Err(format!("there is no `{path}`"))
+    }
+}

@@ -1,0 +1,171 @@
+//! Small changes of plans: which there are, that each is a text of its own, and what the command says of them.
+
+use planrun::plantest::mutate::{Kind, mutants};
+use planrun::source::SourceFile;
+use planrun::syntax;
+
+use crate::support::{Program, folder, planrun, root};
+
+const EVERYTHING: &str = r#"use api, mail
+
+tool api.find(id: int, deep?: bool) -> { n: int, kind: "a" | "b" } read fails gone, late
+tool api.post(id: int, note: string) -> { n: int } effect fails full
+tool api.drop(id: int) -> { n: int } idempotent
+tool mail.send(to: string) -> { id: string } effect
+
+plan everything(id: int, names: string[]) -> { n: int, note: string } {
+    policy { retry: { attempts: 3, on: [transient, tool.late] } }
+    task stage "Where" statuses [open, closed] { n: int }
+    step found = api.find(id: id, deep: true)
+        recover tool.gone, tool.late as e => { n: 0, kind: "a" }
+    step again = api.find(id: found.n + 1)
+        until again.n >= 3 every 1m
+        within 1h
+    let large = found.n > 5
+    step posted = api.post(id: 1, note: "for ${id}")
+        when large && id < 9 || id == 3
+        confirm "Post?"
+        retry { attempts: 2, on: [tool.full, transient] }
+        verify api.find(id: 1) as v => v.n <= 1 gives { n: v.n }
+        undo api.drop(id: 1)
+    step second = api.post(id: id > 2 ? 5 : 6, note: "")
+        after found
+    step letters = each name in names max 5 {
+        step sent = mail.send(to: name ?? "nobody")
+        yield sent.id when name != "skip"
+    }
+    step rounds = repeat n = 0 max 3 {
+        yield n
+        next n + 1 when n < 2
+    }
+    step either = match found.kind {
+        "a" => api.post(id: 7, note: "x"),
+        "b" => do {
+            step inner = api.post(id: 8, note: "y")
+            yield inner
+        },
+    }
+    if !large {
+        set stage closed { n: 2 } when id != 4
+    } else {
+        set stage open { n: 3 }
+    }
+    listener told on stage is closed when stage.n > 1 {
+        step shout = mail.send(to: "all" + "?")
+    }
+    ensure found.n >= 0 else "less than nothing"
+    fail tool.full "too much" when found.n > 100
+    reply { n: 1, note: "early" } when id == 99
+    reply { n: either.n, note: "late" }
+}
+"#;
+
+#[test]
+fn a_plan_with_every_construct_has_these_mutants() {
+    let source = SourceFile::new("everything.plan", EVERYTHING);
+    let parsed = syntax::parse(&source);
+    assert!(parsed.diagnostics.is_empty(), "{:?}", parsed.diagnostics);
+    let found = mutants(&source, &parsed.file);
+    let line = |mutant: &planrun::plantest::mutate::Mutant| {
+        let place = source.position(mutant.span.start);
+        let edits = mutant.edits.iter().map(|edit| {
+            let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+            format!("`{}` → `{}`", words(source.slice(edit.span)), words(&edit.text))
+        });
+        format!(
+            "{}:{} [{}] {}: {}",
+            place.line,
+            place.column,
+            mutant.kind.name(),
+            mutant.what,
+            edits.collect::<Vec<_>>().join(", ")
+        )
+    };
+    insta::assert_snapshot!("mutants", found.iter().map(line).collect::<Vec<_>>().join("\n"));
+    for kind in Kind::ALL {
+        assert!(found.iter().any(|mutant| mutant.kind == kind), "{}", kind.name());
+    }
+}
+
+/// Each mutant of every plan of the project is another text, and one that still parses: what it changes is what it says.
+#[test]
+fn every_mutant_is_another_plan_that_parses() {
+    let mut tried = 0;
+    let mut texts = vec![("everything".to_owned(), EVERYTHING.to_owned())];
+    for entry in std::fs::read_dir(root().join("plans")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|end| end == "plan") {
+            texts.push((path.display().to_string(), std::fs::read_to_string(&path).unwrap()));
+        }
+    }
+    for (name, text) in texts {
+        let source = SourceFile::new("a.plan", text.as_str());
+        let parsed = syntax::parse(&source);
+        let mut seen = std::collections::BTreeSet::new();
+        for mutant in mutants(&source, &parsed.file) {
+            let changed = mutant.apply(&text);
+            assert_ne!(changed, text, "{name}: {}", mutant.what);
+            assert!(seen.insert(changed.clone()), "{name}: two mutants are the same: {}", mutant.what);
+            let found = syntax::parse(&SourceFile::new("a.plan", changed.as_str())).diagnostics;
+            assert!(found.is_empty(), "{name}: {}: {found:?}\n{changed}", mutant.what);
+            tried += 1;
+        }
+    }
+    assert!(tried > 200, "{tried}");
+}
+
+const TESTED: &str = r#"use api
+
+tool api.find(id: int) -> { n: int } read
+
+plan it(id: int) -> string {
+    step found = api.find(id: id)
+    reply "many" when found.n > 5
+    reply "few"
+}
+
+test "many" for it {
+    given { id: 1 }
+    mock api.find => { n: 9 }
+    expect reply == "many"
+}
+"#;
+
+#[test]
+fn the_command_counts_what_tests_notice() {
+    let folder = folder([("it.plan", TESTED)]);
+    let run =
+        |arguments: &[&str]| arguments.iter().fold(planrun(["mutate"]), Program::argument).within(folder.path()).run();
+    let output = run(&["."]);
+    assert_eq!(output.status, 0, "{output:?}");
+    insta::assert_snapshot!("mutate", output.stdout);
+    assert_eq!(run(&[".", "--min", "100"]).status, 1);
+    assert_eq!(run(&[".", "--min", "1"]).status, 0);
+    let document = run(&[".", "--format", "json"]).json();
+    insta::assert_snapshot!("mutate.json", format!("{document:#}"));
+    let told = document["mutants"].as_array().unwrap();
+    let fates = |fate: &str| told.iter().filter(|mutant| mutant["fate"] == fate).count();
+    assert!(fates("killed") > 0 && fates("survived") > 0, "{document:#}");
+    // Another test sees the rest.
+    let more = TESTED.to_owned()
+        + "\ntest \"few\" for it {\n    given { id: 1 }\n    mock api.find(id: 1) => { n: 5 }\n    expect reply == \"few\"\n}\n\ntest \"one more\" for it {\n    given { id: 1 }\n    mock api.find => { n: 6 }\n    expect reply == \"many\"\n}\n";
+    std::fs::write(folder.path().join("it.plan"), more).unwrap();
+    assert_eq!(run(&[".", "--min", "100"]).status, 0, "{}", run(&["."]).stdout);
+}
+
+#[test]
+fn what_fails_or_is_broken_is_not_mutated() {
+    let failing = TESTED.replace("n: 9", "n: 1");
+    let folder = folder([("it.plan", failing.as_str())]);
+    let output = planrun(["mutate", "."]).within(folder.path()).run();
+    assert_eq!((output.status, output.stdout.as_str()), (3, ""));
+    assert_eq!(
+        output.stderr,
+        "error: the test \"many\" of `it.plan` fails before anything is changed; `planrun test` tells why\n"
+    );
+    std::fs::write(folder.path().join("it.plan"), TESTED.replace("found.n >", "fund.n >")).unwrap();
+    let output = planrun(["mutate", "."]).within(folder.path()).run();
+    assert_eq!(output.status, 3);
+    assert!(output.stderr.contains("`planrun check it.plan` tells them"), "{}", output.stderr);
+    assert_eq!(planrun(["mutate", "nowhere"]).within(folder.path()).run().status, 3);
+}

@@ -1,0 +1,232 @@
+//! `planrun test` as people and CI services use it: what is run, exit codes, formats, snapshots.
+
+use std::path::Path;
+
+use serde_json::Value as Json;
+
+use crate::support::{Output, Program, folder, planrun};
+
+const PLAN: &str = r"use api
+
+tool api.find(id: int) -> { n: int } read fails gone
+
+plan it(id: int) -> int {
+    step found = api.find(id: id)
+    reply found.n
+}
+";
+
+const TESTS: &str = r#"use "./it.plan" as file
+
+test "it is found" for file.it {
+    given [{ id: 1 }, { id: 2 }]
+    mock api.find => { n: id }
+    expect reply == id
+}
+
+test "it is gone" for file.it {
+    given { id: 1 }
+    mock api.find => fail tool.gone
+    expect error.class == "tool.gone"
+}
+"#;
+
+fn test(folder: &Path, arguments: &[&str]) -> Output {
+    let program = planrun(["test"]).within(folder).without_variable("CI").without_variable("INSTA_UPDATE");
+    arguments.iter().fold(program, Program::argument).run()
+}
+
+fn in_ci(folder: &Path) -> Output {
+    planrun(["test", "."]).within(folder).variable("CI", "1").without_variable("INSTA_UPDATE").run()
+}
+
+/// The last line, without how long it took.
+fn counts(output: &Output) -> &str {
+    output.stdout.trim_end().lines().last().unwrap_or_default().split(" (").next().unwrap()
+}
+
+#[test]
+fn tests_in_files_of_their_own_are_run_and_chosen_by_name() {
+    let folder = folder([("it.plan", PLAN), ("it.plantest", TESTS)]);
+    let run = |arguments: &[&str]| test(folder.path(), arguments);
+    let all = run(&["."]);
+    assert_eq!((all.status, counts(&all)), (0, "3 passed"), "{all:?}");
+    assert_eq!(counts(&run(&["-k", "gone"])), "1 passed");
+    assert_eq!(counts(&run(&["-k", "found", "-k", "gone"])), "3 passed");
+    assert_eq!(counts(&run(&["it.plantest"])), "3 passed");
+    let none = run(&["-k", "nobody"]);
+    assert_eq!((none.status, none.stderr.as_str()), (3, "error: no test is called like nobody\n"));
+    let none = run(&["it.plan"]);
+    assert_eq!(none.status, 3);
+    assert!(none.stderr.starts_with("error: there is no test below `it.plan`"), "{}", none.stderr);
+    assert_eq!(run(&["nowhere.plan"]).status, 3);
+    assert_eq!(run(&["--frmat", "json"]).status, 2);
+    let told = planrun(["test", "-v"]).within(folder.path()).run().stdout;
+    for title in ["it is found #1", "it is found #2", "it is gone"] {
+        assert!(told.contains(&format!("ok    it.plantest: {title} (")), "{told}");
+    }
+}
+
+#[test]
+fn what_fails_or_cannot_be_tested_is_exit_code_one() {
+    let wrong = TESTS.replace("reply == id", "reply > 1").replace("reply == id", "reply > 1");
+    let broken = PLAN.replace("found.n", "fund.n");
+    let dir = folder([("it.plan", PLAN), ("it.plantest", wrong.as_str()), ("broken.plan", &broken)]);
+    let some = test(dir.path(), &["."]);
+    assert_eq!(
+        (some.status, counts(&some)),
+        (1, "2 passed, 1 failed"),
+        "a broken plan without tests is no matter here"
+    );
+    std::fs::write(dir.path().join("broken.plan"), broken + "\ntest \"no\" for it {\n    given { id: 1 }\n}\n")
+        .unwrap();
+    let some = test(dir.path(), &["."]);
+    assert_eq!((some.status, counts(&some)), (1, "2 passed, 1 failed, 1 file not tested"), "{some:?}");
+    assert!(some.stdout.contains("error[unknown-name]"), "{some:?}");
+}
+
+#[test]
+fn programs_read_what_came_of_tests() {
+    let wrong = TESTS.replace("reply == id", "reply == 1");
+    let folder = folder([("it.plan", PLAN), ("it.plantest", wrong.as_str())]);
+    let json: Json = test(folder.path(), &["--format", "json"]).json();
+    let shape = without_times(json);
+    insta::assert_snapshot!("report.json", format!("{shape:#}"));
+    let junit = test(folder.path(), &["--format", "junit"]).stdout;
+    let times = regex::Regex::new(r#"time="[0-9.]+""#).unwrap();
+    insta::assert_snapshot!("report.junit", times.replace_all(&junit, "time=\"…\""));
+    let github = test(folder.path(), &["--format", "github"]);
+    insta::assert_snapshot!("report.github", github.stdout);
+    assert_eq!(github.status, 1);
+}
+
+fn without_times(mut json: Json) -> Json {
+    match &mut json {
+        Json::Object(fields) => {
+            for (name, value) in fields.iter_mut() {
+                let timed = name.contains("duration") || name.contains("took");
+                *value = if timed { Json::from("…") } else { without_times(value.take()) };
+            }
+        }
+        Json::Array(values) => values.iter_mut().for_each(|value| *value = without_times(value.take())),
+        _ => {}
+    }
+    json
+}
+
+const KEPT: &str = r#"use api
+
+tool api.find(id: int) -> { n: int } read fails gone
+
+plan it(id: int) -> int {
+    step found = api.find(id: id)
+    reply found.n
+}
+
+test "kept" for it {
+    given [{ id: 1 }, { id: 2 }]
+    mock api.find => { n: id + 1 }
+    snapshot trace
+    snapshot reply
+}
+
+test "drawn" for it {
+    snapshot graph
+}
+"#;
+
+fn snapshots(folder: &Path) -> Vec<String> {
+    let Ok(entries) = std::fs::read_dir(folder.join("snapshots")) else { return Vec::new() };
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn snapshots_are_new_then_taken_then_compared() {
+    let folder = folder([("it.plan", KEPT)]);
+    let run = |arguments: &[&str]| test(folder.path(), arguments);
+    let ci = in_ci(folder.path());
+    assert_eq!(ci.status, 1);
+    assert_eq!(snapshots(folder.path()), [""; 0], "CI writes nothing");
+    let new = run(&["."]);
+    assert_eq!(new.status, 1);
+    assert!(counts(&new).ends_with("5 snapshots to look at"), "{}", counts(&new));
+    assert!(snapshots(folder.path()).iter().all(|name| name.ends_with(".snap.new")), "{:?}", snapshots(folder.path()));
+    let taken = run(&["--accept"]);
+    assert_eq!((taken.status, counts(&taken)), (0, "3 passed, 5 snapshots taken"), "{taken:?}");
+    assert_eq!(snapshots(folder.path()).len(), 5);
+    assert!(
+        snapshots(folder.path()).iter().all(|name| Path::new(name).extension().is_some_and(|end| end == "snap")),
+        "{:?}",
+        snapshots(folder.path())
+    );
+    assert_eq!(counts(&run(&["."])), "3 passed");
+    let ci = in_ci(folder.path());
+    assert_eq!(ci.status, 0, "what was taken holds in CI");
+
+    std::fs::write(folder.path().join("it.plan"), KEPT.replace("id + 1", "id + 2")).unwrap();
+    let before = snapshots(folder.path());
+    let ci = in_ci(folder.path());
+    assert_eq!((ci.status, snapshots(folder.path())), (1, before));
+    assert!(ci.stdout.contains("this is not as the snapshot has it"), "{}", ci.stdout);
+    let differs = run(&["."]);
+    assert_eq!((differs.status, counts(&differs)), (1, "1 passed, 2 failed, 4 snapshots to look at"), "{differs:?}");
+    assert_eq!(counts(&run(&["--accept"])), "3 passed, 4 snapshots taken");
+    assert_eq!(run(&["."]).status, 0);
+}
+
+#[test]
+fn tests_that_fail_keep_nothing_and_what_nobody_names_is_told() {
+    let folder =
+        folder([("it.plan", KEPT.replace("snapshot reply", "snapshot reply\n    expect reply == 2").as_str())]);
+    let run = |arguments: &[&str]| test(folder.path(), arguments);
+    let some = run(&["--accept"]);
+    assert_eq!((some.status, counts(&some)), (1, "2 passed, 1 failed, 3 snapshots taken"), "{some:?}");
+    std::fs::write(folder.path().join("it.plan"), KEPT).unwrap();
+    assert_eq!(run(&["--accept"]).status, 0);
+    std::fs::write(folder.path().join("it.plan"), KEPT.replace("    snapshot reply\n", "")).unwrap();
+    let some = run(&["."]);
+    assert_eq!(some.status, 0);
+    assert_eq!(some.stderr.matches("no test names the snapshot").count(), 2, "{}", some.stderr);
+    assert_eq!(run(&["-k", "drawn"]).stderr, "", "who runs a part cannot know");
+    let removed = run(&["--unreferenced", "delete"]);
+    assert_eq!((removed.status, counts(&removed)), (0, "3 passed, 2 snapshots removed"));
+    assert_eq!(snapshots(folder.path()).len(), 3);
+}
+
+#[test]
+fn what_hangs_on_the_order_is_flaky() {
+    let text = r#"use a
+
+tool a.next() -> { n: int } read
+
+plan it() -> int[] {
+    step one = a.next()
+    step two = a.next()
+    reply [one.n, two.n]
+}
+
+test "one first" for it {
+    mock a.next => { n: 1 }, then { n: 2 }
+    expect reply == [1, 2]
+}
+"#;
+    let folder = folder([("it.plan", text)]);
+    assert_eq!(test(folder.path(), &["."]).status, 0);
+    let flaky = test(folder.path(), &["--seeds", "20", "--format", "json"]);
+    assert_eq!(flaky.status, 1);
+    assert!(flaky.stdout.contains("\"flaky\""), "{}", flaky.stdout);
+}
+
+#[test]
+fn findings_that_a_test_expects_are_no_hindrance() {
+    let text = "plan it() -> int {\n    let idle = 1\n    reply fund\n}\n\ntest \"it is wrong\" for it {\n    expect diagnostics [unknown-name, unused-let]\n    snapshot diagnostics\n}\n\nplan fine() -> int {\n    reply 1\n}\n\ntest \"another plan of the file runs\" for fine {\n    expect reply == 1\n}\n";
+    let folder = folder([("it.plan", text)]);
+    let some = test(folder.path(), &["--accept"]);
+    assert_eq!((some.status, counts(&some)), (0, "2 passed, 1 snapshot taken"), "{some:?}");
+    std::fs::write(folder.path().join("it.plan"), text.replace("fund", "1")).unwrap();
+    let some = test(folder.path(), &["."]);
+    assert_eq!((some.status, counts(&some)), (1, "1 passed, 1 failed"), "{some:?}");
+}

@@ -1,0 +1,41 @@
+//! Plans that others wrote, under the test engine: every tool makes up its answers by its contract, the inputs by theirs.
+
+use planrun::plantest::play::Manner;
+use planrun::plantest::suite::Wish;
+use rayon::prelude::*;
+
+use super::kit::bench;
+use crate::nestools;
+
+#[test]
+fn every_nestools_plan_completes_with_made_up_answers() {
+    let texts = nestools::tested();
+    if texts.is_empty() {
+        return;
+    }
+    let told: Vec<Result<usize, String>> = texts
+        .par_iter()
+        .map(|(name, text)| {
+            let bench = bench(text);
+            if !bench.suite.broken.is_empty() {
+                return Err(format!("{name}: {:?}", bench.suite.broken[0].message));
+            }
+            let ran = bench.run(Wish { seeds: 2, ..Wish::default() });
+            let fault = ran.iter().flat_map(|ran| &ran.faults).next();
+            if let Some(fault) = fault {
+                return Err(format!("{name}: {}", fault.message));
+            }
+            let calls = bench.cases().iter().map(|case| bench.play(case, Manner::default()).calls.len()).sum();
+            Ok(calls)
+        })
+        .collect();
+    let failed: Vec<&String> = told.iter().filter_map(|one| one.as_ref().err()).collect();
+    let calls: usize = told.iter().filter_map(|one| one.as_ref().ok()).sum();
+    println!(
+        "nestools: {} passed, {} failed, 0 skipped, {calls} calls answered",
+        told.len() - failed.len(),
+        failed.len()
+    );
+    assert!(calls > texts.len(), "plans call tools");
+    assert!(failed.is_empty(), "{failed:#?}");
+}
