@@ -78,6 +78,12 @@ impl MemoryLog {
         self.content().lines.iter().map(|line| String::from_utf8_lossy(line).into_owned()).collect()
     }
 
+    /// What was kept of a value under a hash.
+    #[must_use]
+    pub fn kept(&self, digest: &str) -> Option<Vec<u8>> {
+        self.content().kept.get(digest).cloned()
+    }
+
     /// Whether nothing more is taken.
     #[must_use]
     pub fn is_full(&self) -> bool {

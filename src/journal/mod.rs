@@ -24,4 +24,4 @@ pub use news::{News, NewsKind};
 pub use past::{Past, PastCall, PastPhase, PastQuestion, PastStep};
 pub use question::{Answer, AnswerError, FormField, Given, Question, Questions};
 pub use said::{Cancel, Move, Said, Signal};
-pub use shown::{Shown, labelled};
+pub use shown::{Shown, labelled, paths_below};

@@ -224,7 +224,9 @@ fn shown_value(redactor: &Redactor, sensitive: &[Arc<str>], value: &Value) -> Va
     redactor.value(&value).unwrap_or(value)
 }
 
-fn paths_below(field: &str, paths: &[Arc<str>]) -> Vec<Arc<str>> {
+/// The labelled places of an event that are below one of its fields, from there.
+#[must_use]
+pub fn paths_below(field: &str, paths: &[Arc<str>]) -> Vec<Arc<str>> {
     paths.iter().filter_map(|path| below(field, path)).map(Arc::from).collect()
 }
 

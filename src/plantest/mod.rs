@@ -10,6 +10,7 @@ pub mod mutate;
 mod outcome;
 pub mod play;
 pub mod recording;
+pub mod replay;
 pub mod report;
 mod slots;
 pub mod snapshot;

@@ -12,7 +12,7 @@ use super::generated::MadeUp;
 use super::recording::{Recorder, Replay, Replayed};
 use super::slots::Slots;
 use super::world::{Called, Source, Unanswered, World};
-use crate::engine::{self, Answering, Context, Defaults, Interruption, Observer, Order, Outcome, Program};
+use crate::engine::{self, Answering, Asker, Context, Defaults, Interruption, Observer, Order, Outcome, Program};
 use crate::host::{Host, MemoryHost, VirtualHost};
 use crate::journal::{Log, MemoryLog, Move, Past, Said, Signal};
 use crate::protocol::RunState;
@@ -59,6 +59,20 @@ pub struct Cast {
     pub replay: Option<Arc<Replay>>,
     /// Calls to which nobody has an answer go to the real tools.
     pub live: Option<Live>,
+    /// What is lived through again is a run of the journal.
+    pub again: Option<Again>,
+}
+
+/// What a run that is lived through again had around it.
+pub struct Again {
+    /// What it is called: jitter and keys follow from it.
+    pub run: Arc<str>,
+    /// When it began, in nanoseconds since 1970.
+    pub begun_at: i128,
+    /// What was said to it from outside, each at its time since then.
+    pub said: Vec<(Duration, Said)>,
+    /// Answers what people are asked.
+    pub people: Arc<dyn Asker>,
 }
 
 /// The real world, for what is recorded of it.
@@ -101,7 +115,7 @@ pub fn play(
     manner: Manner,
     observer: &mut dyn Observer,
 ) -> Played {
-    let Cast { sources, clerk, replay, live } = players;
+    let Cast { sources, clerk, replay, live, again } = players;
     let log = MemoryLog::default();
     let mut world = World::new(sources, log.clone());
     let mut runtime = tokio::runtime::Builder::new_current_thread();
@@ -111,7 +125,8 @@ pub fn play(
     } else {
         runtime.enable_time().start_paused(true);
     }
-    let performance = Performance { stage, program, case, world: Arc::new(world), clerk, manner, log, replay, live };
+    let world = Arc::new(world);
+    let performance = Performance { stage, program, case, world, clerk, manner, log, replay, live, again };
     match runtime.build() {
         Ok(runtime) => runtime.block_on(performance.live(observer)),
         Err(_) => performance.played(None, 0, Duration::ZERO),
@@ -128,19 +143,28 @@ struct Performance<'a> {
     log: MemoryLog,
     replay: Option<Arc<Replay>>,
     live: Option<Live>,
+    again: Option<Again>,
 }
 
 impl Performance<'_> {
     async fn live(self, observer: &mut dyn Observer) -> Played {
-        let host: Arc<dyn Host> = match &self.live {
-            Some(live) => live.host.clone(),
-            None => Arc::new(VirtualHost::new(MemoryHost::new(self.manner.seed))),
-        };
+        let host = self.host();
         let begun = host.monotonic();
         let mut signals = self.signals();
         let lives = self.processes(&host, &mut signals, observer);
         let (outcome, processes) = tokio::time::timeout(LONGEST, lives).await.unwrap_or((None, 0));
         self.played(outcome, processes, host.monotonic().saturating_sub(begun))
+    }
+
+    fn host(&self) -> Arc<dyn Host> {
+        if let Some(live) = &self.live {
+            return live.host.clone();
+        }
+        let memory = MemoryHost::new(self.manner.seed);
+        if let Some(again) = &self.again {
+            memory.set_now(again.begun_at);
+        }
+        Arc::new(VirtualHost::new(memory))
     }
 
     fn played(self, outcome: Option<Outcome>, processes: usize, took: Duration) -> Played {
@@ -193,7 +217,9 @@ impl Performance<'_> {
 
     /// One process of the run; nothing where it died.
     async fn process(&self, host: &Arc<dyn Host>, observer: &mut dyn Observer) -> Option<Outcome> {
-        let answering = Answering { answers: Vec::new(), asker: Some(Arc::new(self.clerk.clone())) };
+        let people = self.again.as_ref().map(|again| again.people.clone());
+        let asker = people.unwrap_or_else(|| Arc::new(self.clerk.clone()));
+        let answering = Answering { answers: Vec::new(), asker: Some(asker) };
         let context = Context {
             log: Some(Box::new(self.log.clone()) as Box<dyn Log>),
             answering,
@@ -223,7 +249,8 @@ impl Performance<'_> {
 
     fn context<'o>(&self, host: &Arc<dyn Host>, observer: &'o mut dyn Observer) -> Context<'o> {
         let stand_in: Arc<dyn StandIn> = self.world.clone();
-        let run = self.live.as_ref().map_or(RUN, |live| &live.run);
+        let again = self.again.as_ref().map_or(RUN, |again| &again.run);
+        let run = self.live.as_ref().map_or(again, |live| &live.run);
         Context {
             limit: self.stage.limit.clone(),
             root: self.stage.root.clone(),
@@ -245,8 +272,10 @@ impl Performance<'_> {
     /// What is said to the run from outside, each at its time.
     fn signals(&self) -> JoinSet<()> {
         let mut signals = JoinSet::new();
-        for signal in &self.case.test.signals {
-            let (log, said, at) = (self.log.clone(), said(signal), signal.at);
+        let written = self.case.test.signals.iter().map(|signal| (signal.at, said(signal)));
+        let again = self.again.iter().flat_map(|again| again.said.iter().cloned());
+        for (at, said) in written.chain(again) {
+            let log = self.log.clone();
             signals.spawn(async move {
                 tokio::time::sleep(at).await;
                 log.say(&said.to_text());

@@ -254,7 +254,7 @@ pub(super) fn cast_with(stage: &Stage, test: &Arc<Test>, manner: Manner, replay:
     let mocks = |which| Box::new(Mocks::new(test, which, &stage.made_up, manner)) as Box<dyn Source>;
     let recorded = replay.iter().map(|replay| Box::new(replay.clone()) as Box<dyn Source>);
     let sources = std::iter::once(mocks(Which::Named)).chain(recorded).chain([mocks(Which::Rest)]).collect();
-    Cast { sources, clerk: Clerk::new(test), replay, live: None }
+    Cast { sources, clerk: Clerk::new(test), replay, live: None, again: None }
 }
 
 fn reply(played: &Played) -> String {

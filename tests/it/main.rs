@@ -41,6 +41,7 @@ mod readme;
 mod recordings;
 mod remedies;
 mod render;
+mod replay;
 mod retail;
 mod run;
 mod schema;

@@ -111,7 +111,7 @@ fn has_tests(suite: &Suite) -> bool {
     suite.checked.tree.items.iter().any(|item| matches!(item.kind, crate::syntax::ast::ItemKind::Test(_)))
 }
 
-fn stage(workspace: &Workspace) -> Stage {
+pub(super) fn stage(workspace: &Workspace) -> Stage {
     Stage {
         limit: workspace.limit.clone(),
         defaults: Defaults { policy: workspace.policy.clone(), max_steps: None },

@@ -5,6 +5,7 @@ mod explore;
 pub(crate) mod files;
 mod human;
 mod record;
+mod replay;
 mod report;
 mod snapshots;
 
@@ -36,6 +37,7 @@ Examples:
   planrun test --coverage --min 90      what no test reached, and 1 where it is too much
   planrun test --coverage=lcov          for editors and CI services; also json and html
   planrun test --record once            call the real tools where there is no recording yet, and record what they answer
+  planrun test --replay 0193a1f2        whether a run of the journal would go the same way with the plan as it is now
   planrun test --seeds 20               in twenty further orders: what fails in one of them is flaky";
 
 /// Test plans without their systems.
@@ -82,6 +84,10 @@ pub struct Arguments {
     /// Run again whenever a plan, a test, an app file or the project's file changes, until Ctrl-C.
     #[arg(long, conflicts_with = "review")]
     pub watch: bool,
+    /// Run no test: live through a run of the journal again with the plan as it is now, calling nothing, and tell where they
+    /// part. A PATH is the plan's file, where it is not the one that the run was started with.
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["filter", "seeds", "explore", "record", "mock", "coverage", "min", "accept", "review", "watch"])]
+    pub replay: Option<String>,
     /// What becomes of snapshots that no test names any more.
     #[arg(long, value_name = "WHAT", default_value = "warn")]
     pub unreferenced: Unreferenced,
@@ -123,6 +129,9 @@ pub(super) struct FileRun<'a> {
 /// # Errors
 /// When a path does not exist, no test is found, or the output cannot be written.
 pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) -> Result<Exit, Failure> {
+    if let Some(run) = &arguments.replay {
+        return replay::replay(run, arguments, project, terminal);
+    }
     if arguments.review {
         let found = plan_files::find(&arguments.paths)?;
         let paths: Vec<PathBuf> = found.files.iter().map(|file| file.path().to_owned()).collect();

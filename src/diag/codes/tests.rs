@@ -18,4 +18,5 @@ pub static SNAPSHOT: Code = Code::error("snapshot-differs", "");
 pub static RECORDING: Code = Code::error("recording-unusable", "");
 pub static RECORDING_STALE: Code = Code::error("recording-stale", "");
 pub static RECORDING_DRIFTED: Code = Code::error("recording-drifted", "");
+pub static REPLAY_PARTS: Code = Code::error("replay-parts", "");
 pub static RECORDING_UNUSED: Code = Code::error("recording-unused", "");

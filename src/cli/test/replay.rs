@@ -1,0 +1,229 @@
+//! `--replay`: a run of the journal against the plan as it is now, and where they part.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::{Arguments, Format, files};
+use crate::cli::check::counted;
+use crate::cli::run::{Job, Pinned, fold, journal_of, seen};
+use crate::cli::workspace::{CheckedPlan, Workspace};
+use crate::cli::{Exit, Failure, Terminal};
+use crate::diag::render::{FileReport, escape_json, human, visible_line};
+use crate::diag::{Diagnostic, codes};
+use crate::engine::{Defaults, Program};
+use crate::journal::Entry;
+use crate::journal::store::{Digest, Journal};
+use crate::plantest::play::Stage;
+use crate::plantest::replay::{Difference, Kind, Then, Told, Views, differences, live_again};
+use crate::project::Location;
+use crate::protocol::RunState;
+use crate::sema::Plan;
+use crate::source::SourceFile;
+use crate::types::decode;
+use crate::value::Value;
+
+/// So many differences are told to people.
+const MOST_TOLD: usize = 10;
+
+/// Lives through a run again, and tells where it goes another way.
+///
+/// # Errors
+/// When there is no such run, its plan cannot be found, or what was written cannot be used.
+pub(super) fn replay(
+    run: &str,
+    arguments: &Arguments,
+    project: Option<&Path>,
+    terminal: Terminal,
+) -> Result<Exit, Failure> {
+    if matches!(arguments.format, Format::Junit | Format::Github) {
+        return Err(Failure::Usage("`--replay` tells of a run as `human` or `json`".to_owned()));
+    }
+    let named = named(&arguments.paths)?;
+    let (journal, location) = journal_of(named, project)?;
+    let row = journal.run(run)?;
+    let past = fold(&journal, &row.run)?;
+    if !row.ended && journal.is_driven(&row) {
+        return Err(Failure::Usage(format!("the run `{}` goes on just now; replay it when it has ended", row.run)));
+    }
+    let pinned = Pinned::of(&journal, &row, &past)?;
+    let file = place(named, &pinned.file, &location)?;
+    let workspace = Workspace::open(&file, project)?;
+    if workspace.location.folder != location.folder {
+        return Err(Failure::Usage(format!(
+            "`{}` is of another project than the run, which is written down in {}",
+            file.display(),
+            location.folder.display()
+        )));
+    }
+    let Some(checked) = workspace.plan(&file, Some(&pinned.plan), terminal)? else { return Ok(Exit::Findings) };
+    if let Some(refused) = checked.not_yet() {
+        terminal.say_plainly(&human(&[refused], terminal.look));
+        return Ok(Exit::Findings);
+    }
+    let job = Job::pinned(&journal, &location, &row, &past)?;
+    let then = then(&journal, &row.run, &job)?;
+    let outcome = seen(&journal, &location, &row)?;
+    let mut found = inputs(&checked.plan, &then.inputs);
+    let (mut steps, mut ended) = (0, RunState::Running);
+    if found.is_empty() {
+        let defaults = Defaults { policy: workspace.policy.clone(), max_steps: job.max_steps };
+        let stage = Stage { defaults, ..files::stage(&workspace) };
+        let program = Arc::new(Program::new(checked.plan.clone()));
+        let now = live_again(&stage, &program, &then).map_err(|error| Failure::Environment(error.to_string()))?;
+        let views = Views::of(&outcome, now.played.outcome.as_ref());
+        steps = now.played.outcome.as_ref().map_or(0, |outcome| outcome.steps().len());
+        ended = now.played.state;
+        found = differences(&program, &then, &now, &views);
+    }
+    let told = Report { run: &row.run, checked: &checked, steps, ended, found: &found };
+    match arguments.format {
+        Format::Json => terminal.print(&told.json())?,
+        Format::Human | Format::Junit | Format::Github => told.tell(terminal)?,
+    }
+    Ok(if found.is_empty() { Exit::Fine } else { Exit::Findings })
+}
+
+/// The plan file that somebody names, if one does.
+fn named(paths: &[PathBuf]) -> Result<Option<&Path>, Failure> {
+    match paths {
+        [one] if one.as_os_str() == "." => Ok(None),
+        [one] => Ok(Some(one)),
+        _ => Err(Failure::Usage("`--replay` takes one plan file".to_owned())),
+    }
+}
+
+/// The file of the plan: the one that is named, or the one that the run was started with, seen from here or from the project.
+fn place(named: Option<&Path>, file: &str, location: &Location) -> Result<PathBuf, Failure> {
+    if let Some(named) = named {
+        return Ok(named.to_owned());
+    }
+    let places = [PathBuf::from(file), location.folder.join(file)];
+    places.into_iter().find(|place| file != "-" && place.is_file()).ok_or_else(|| {
+        let shown = visible_line(file);
+        Failure::Environment(format!(
+            "the plan file of the run, `{shown}`, is not there; name the one to hold it against"
+        ))
+    })
+}
+
+/// What the journal tells of a run.
+fn then(journal: &Journal, run: &str, job: &Job) -> Result<Then, Failure> {
+    let mut told = Told::default();
+    let mut kept = |digest: &str| {
+        let digest: Digest = digest.parse().map_err(|error| format!("`{digest}`: {error}"))?;
+        journal.blob(digest).map_err(|error| error.to_string())
+    };
+    for event in journal.events(run, 1)? {
+        let event = event?;
+        let taken = Entry::read(event.line.as_bytes()).and_then(|entry| told.take(entry, &mut kept));
+        taken.map_err(|error| Failure::Environment(format!("event {} of the run `{run}`: {error}", event.number)))?;
+    }
+    let catalog = job.workspace.catalog(None);
+    let contracts = catalog.signatures().map(|signature| (signature.path(), signature.digest().into()));
+    Ok(Then { run: run.into(), inputs: job.inputs.clone(), contracts: contracts.collect(), told })
+}
+
+/// Inputs of the run that the plan does not take any more, and those that it wants now.
+fn inputs(plan: &Plan, given: &BTreeMap<Arc<str>, Value>) -> Vec<Difference> {
+    let mut found = Vec::new();
+    let mut tell = |message: String| {
+        let finding = Diagnostic::new(&codes::tests::REPLAY_PARTS, plan.span, message);
+        let finding = finding.help("nothing of the run can be lived through again with that");
+        found.push(Difference { kind: Kind::Inputs, path: Arc::default(), finding });
+    };
+    for parameter in &plan.parameters {
+        match given.get(&parameter.name) {
+            None if parameter.required => tell(format!("the run was given no input `{}`", parameter.name)),
+            Some(value) if decode(&value.to_json(), &parameter.ty).is_err() => {
+                tell(format!("the input `{}` of the run does not fit {}", parameter.name, parameter.ty));
+            }
+            None | Some(_) => {}
+        }
+    }
+    for name in given.keys().filter(|name| plan.parameters.iter().all(|parameter| parameter.name != **name)) {
+        tell(format!("the run was given an input `{name}`, which `{}` does not take", plan.name));
+    }
+    found
+}
+
+/// What came of it.
+struct Report<'a> {
+    run: &'a str,
+    checked: &'a CheckedPlan,
+    /// How many steps were held against each other.
+    steps: usize,
+    /// How the run ends now.
+    ended: RunState,
+    found: &'a [Difference],
+}
+
+impl Report<'_> {
+    fn tell(&self, terminal: Terminal) -> Result<(), Failure> {
+        let (run, plan) = (visible_line(self.run), &self.checked.plan.name);
+        if self.found.is_empty() {
+            let steps = counted(self.steps, "step");
+            let end = match self.ended {
+                RunState::Completed => "the same reply",
+                RunState::Failed => "the same failure",
+                RunState::Running | RunState::Paused | RunState::Stalled | RunState::Cancelled => "the same end",
+            };
+            return terminal.print(&format!("the run {run} and `{plan}` agree: {steps}, {end}\n"));
+        }
+        let first: Vec<Diagnostic> = self.found.iter().take(MOST_TOLD).map(|one| one.finding.clone()).collect();
+        let left = self.found.len() - first.len();
+        terminal.print(&human(&[FileReport::new(self.checked.source.clone(), first)], terminal.look))?;
+        let places = counted(self.found.len(), "place");
+        let rest = if left > 0 { format!("; `--format json` has {left} more") } else { String::new() };
+        terminal.print(&format!("the run {run} and `{plan}` part at {places}{rest}\n"))
+    }
+
+    /// The document for programs. Its version goes up when something that was there means another thing or goes.
+    fn json(&self) -> String {
+        let source: &SourceFile = &self.checked.source;
+        let one = |difference: &Difference| {
+            let (kind, path) = (difference.kind.name(), difference.path.clone());
+            let position = source.position(difference.finding.span.start);
+            let Diagnostic { message, expected, actual, .. } = difference.finding.clone();
+            Shape { kind, path, line: position.line, column: position.column, message, expected, actual }
+        };
+        let document = Document {
+            version: 1,
+            run: self.run,
+            plan: &self.checked.plan.name,
+            file: source.name(),
+            agree: self.found.is_empty(),
+            steps: self.steps,
+            differences: self.found.iter().map(one).collect(),
+        };
+        // Text, numbers and lists only: nothing in the document can fail to become JSON.
+        escape_json(&serde_json::to_string_pretty(&document).unwrap_or_default()) + "\n"
+    }
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    version: u32,
+    run: &'a str,
+    plan: &'a str,
+    file: &'a str,
+    agree: bool,
+    steps: usize,
+    differences: Vec<Shape>,
+}
+
+#[derive(Serialize)]
+struct Shape {
+    kind: &'static str,
+    /// The step; empty for the run.
+    path: Arc<str>,
+    line: u32,
+    column: u32,
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expected: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    actual: Option<String>,
+}

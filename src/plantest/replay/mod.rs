@@ -1,0 +1,87 @@
+//! A run of the journal lived through again with a plan as it is now, calling nothing, and where the two part.
+
+mod before;
+mod compare;
+mod told;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+pub use compare::{Difference, Kind, Views};
+pub use told::Told;
+
+use self::before::{Before, People};
+use super::case::Case;
+use super::clerk::Clerk;
+use super::play::{Again, Cast, Manner, Played, Stage, play};
+use crate::engine::{Program, Silence};
+use crate::journal::{Entry, EntryError};
+use crate::sema::Plan;
+use crate::sema::test::Test;
+use crate::value::Value;
+
+/// A run of then, as its journal tells it.
+pub struct Then {
+    pub run: Arc<str>,
+    pub inputs: BTreeMap<Arc<str>, Value>,
+    pub told: Told,
+    /// The hashes of the contracts that tools had, by their dotted names.
+    pub contracts: BTreeMap<String, Arc<str>>,
+}
+
+/// What came of it now.
+pub struct Now {
+    pub played: Played,
+    pub told: Told,
+}
+
+/// Lives through a run again.
+///
+/// # Errors
+/// When what it did now cannot be read.
+pub fn live_again(stage: &Stage, program: &Arc<Program>, then: &Then) -> Result<Now, EntryError> {
+    let test = Arc::new(bare(&program.plan));
+    let before = Before::new(&then.told);
+    let people = People::new(&then.told);
+    let again = Again {
+        run: then.run.clone(),
+        begun_at: then.told.begun_at,
+        said: then.told.said.clone(),
+        people: Arc::new(people),
+    };
+    let clerk = Clerk::new(&test);
+    let players = Cast { sources: vec![Box::new(before)], clerk, replay: None, live: None, again: Some(again) };
+    let case = Case { test, row: None, inputs: then.inputs.clone(), recording: None };
+    let played = play(stage, program, &case, players, Manner::default(), &mut Silence);
+    let mut told = Told::default();
+    let log = played.events.clone();
+    let mut kept = |digest: &str| log.kept(digest).ok_or_else(|| format!("nothing is kept under {digest}"));
+    for line in played.events.lines() {
+        told.take(Entry::read(line.as_bytes())?, &mut kept)?;
+    }
+    Ok(Now { played, told })
+}
+
+/// Where the run of then and that of now part, in the order of the plan.
+#[must_use]
+pub fn differences(program: &Program, then: &Then, now: &Now, views: &Views) -> Vec<Difference> {
+    compare::compare(program, then, now, views)
+}
+
+/// A test that says nothing: whatever happens, the journal says.
+fn bare(plan: &Arc<Plan>) -> Test {
+    Test {
+        name: plan.name.clone(),
+        span: plan.span,
+        item: plan.span,
+        plan: plan.clone(),
+        tables: Vec::new(),
+        mocks: Vec::new(),
+        answers: Vec::new(),
+        signals: Vec::new(),
+        expects: Vec::new(),
+        asked: Vec::new(),
+        diagnostics: None,
+        snapshots: Vec::new(),
+    }
+}

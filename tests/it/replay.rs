@@ -1,0 +1,301 @@
+//! `planrun test --replay`: a run of the journal against the plan as it is now.
+
+use std::fs;
+
+use serde_json::{Value as Json, json};
+use tempfile::TempDir;
+
+use crate::support::{Output, Program, folder, planrun};
+
+/// A token that nobody may see, a door that opens at the third time, and a mail that may fail.
+const APP: &str = "name: desk
+tools:
+  - name: login
+    endpoint: 'http://127.0.0.1:9/tool'
+    effect: read
+    parameters: { type: object, properties: { pin: { type: string }, user: { type: string } }, required: [pin, user] }
+    returns: { type: object, properties: { token: { type: string }, level: { type: integer } }, required: [token, level] }
+    sensitive: [pin, result.token, result.level]
+    mock: { token: 'tok-{args.user}-5ecret', level: 7 }
+  - name: door
+    endpoint: 'http://127.0.0.1:9/tool'
+    effect: read
+    parameters: { type: object, properties: { id: { type: string } }, required: [id] }
+    returns: { type: object, properties: { state: { type: string } }, required: [state] }
+    mock:
+      - { status: 503, times: 2 }
+      - data: { state: open }
+  - name: count
+    endpoint: 'http://127.0.0.1:9/tool'
+    effect: read
+    parameters: { type: object, properties: { id: { type: string } }, required: [id] }
+    returns: { type: object, properties: { n: { type: integer } }, required: [n] }
+    mock:
+      - { data: { n: 1 }, times: 2 }
+      - data: { n: 3 }
+  - name: badge
+    endpoint: 'http://127.0.0.1:9/tool'
+    effect: effect
+    parameters: { type: object, properties: { who: { type: string } }, required: [who] }
+    returns: { type: object, properties: { card: { type: string } }, required: [card] }
+    mock: { card: 'C-{args.who}' }
+  - name: mail
+    endpoint: 'http://127.0.0.1:9/tool'
+    effect: effect
+    parameters: { type: object, properties: { to: { type: string }, text: { type: string } }, required: [to, text] }
+    returns: { type: object, properties: { id: { type: string } }, required: [id] }
+    mock:
+      - { when: { to: nobody }, status: 400 }
+      - { when: { to: lost }, status: 504 }
+      - { when: { to: slow }, data: { id: late }, delay: 5s }
+      - data: { id: 'mail to {args.to}' }
+";
+const PLAN: &str = "use desk
+use sys
+
+plan welcome(people: string[], to: string = \"all\") -> { cards: string[], at: timestamp, mail: string } {
+    step entry = desk.login(user: \"reception\", pin: \"pin-0815-s3cret\")
+    step now = sys.now()
+    step door = desk.door(id: \"north\") retry { attempts: 4, delay: 10ms } after entry
+    step counted = desk.count(id: \"north\") until counted.n == 3 every 10ms within 1m
+    step cards = each who in people max 10 {
+        step card = desk.badge(who: who)
+        yield card.card
+    } after door
+    step mail = desk.mail(to: to, text: \"${size(cards)} cards\") confirm \"Mail?\" within 2s after cards
+    reply { cards: cards, at: now, mail: mail.id }
+}
+";
+
+fn project() -> TempDir {
+    folder([("planrun.yaml", "apps: [desk.yaml]\n"), ("desk.yaml", APP), ("welcome.plan", PLAN)])
+}
+
+/// A run of the plan, with this exit code.
+fn run(place: &TempDir, arguments: &[&str], status: i32) {
+    let program = planrun(["run", "welcome.plan", "--mock", "--run-id", "first", "-i", "people=[\"Ada\",\"Bob\"]"]);
+    let program = arguments.iter().fold(program.within(place.path()), Program::argument);
+    let output = program.run();
+    assert_eq!(output.status, status, "{output:?}");
+}
+
+fn ran() -> TempDir {
+    let place = project();
+    run(&place, &["--answer", "mail.confirm=true"], 0);
+    place
+}
+
+fn replay(place: &TempDir) -> Output {
+    planrun(["test", "--replay", "first"]).within(place.path()).run()
+}
+
+fn agrees(place: &TempDir, end: &str) {
+    let output = replay(place);
+    assert_eq!(output.stdout, format!("the run first and `welcome` agree: {end}\n"), "{output:?}");
+    assert_eq!(output.status, 0);
+}
+
+/// The differences as kinds and paths, and the document.
+fn parts(place: &TempDir) -> (Vec<(String, String)>, Json) {
+    let output = planrun(["test", "--replay", "first", "--format", "json"]).within(place.path()).run();
+    assert_eq!(output.status, 1, "{output:?}");
+    let document = output.json();
+    assert_eq!(document["agree"], false);
+    let text = |json: &Json| json.as_str().unwrap().to_owned();
+    let differences = document["differences"].as_array().unwrap();
+    (differences.iter().map(|one| (text(&one["kind"]), text(&one["path"]))).collect(), document)
+}
+
+/// The only difference.
+fn part(place: &TempDir, kind: &str, path: &str) -> Json {
+    let (found, document) = parts(place);
+    assert_eq!(found, [(kind.to_owned(), path.to_owned())], "{document:#}");
+    document["differences"][0].clone()
+}
+
+fn edit(place: &TempDir, name: &str, from: &str, to: &str) {
+    let text = fs::read_to_string(place.path().join(name)).unwrap();
+    assert!(text.contains(from), "{from}\n{text}");
+    fs::write(place.path().join(name), text.replace(from, to)).unwrap();
+}
+
+#[test]
+fn an_unchanged_plan_agrees_with_retries_polls_gates_and_moments() {
+    let place = ran();
+    agrees(&place, "8 steps, the same reply");
+    // What means the same is the same, whoever answers now, and wherever one stands.
+    edit(&place, "welcome.plan", "    step now", "    // The moment of the reply.\n    step now");
+    edit(&place, "desk.yaml", "'C-{args.who}'", "'D-{args.who}'");
+    agrees(&place, "8 steps, the same reply");
+    let output = planrun(["test", "--replay", "fir", "--format", "json"]).within(place.path()).run();
+    let expected = json!({"version": 1, "run": "first", "plan": "welcome", "file": "welcome.plan", "agree": true, "steps": 8, "differences": []});
+    assert_eq!(output.json(), expected);
+    fs::create_dir(place.path().join("below")).unwrap();
+    let output = planrun(["test", "--replay", "first"]).within(place.path().join("below")).run();
+    assert_eq!(output.status, 0, "{output:?}");
+}
+
+#[test]
+fn other_arguments_are_told_with_both_values_and_nothing_else_is() {
+    let place = ran();
+    edit(&place, "welcome.plan", "${size(cards)} cards", "${size(cards)} new cards");
+    let found = part(&place, "arguments", "mail");
+    assert_eq!(found["expected"], r#"{"to":"all","text":"2 cards"}"#);
+    assert_eq!(found["actual"], r#"{"to":"all","text":"2 new cards"}"#);
+    assert_eq!((&found["line"], &found["column"]), (&json!(13), &json!(10)));
+    let output = replay(&place);
+    assert_eq!(output.status, 1);
+    assert!(output.stdout.contains("error[replay-parts]"), "{}", output.stdout);
+    assert!(output.stdout.contains("`mail` calls `desk.mail` with something else than it did"), "{}", output.stdout);
+    assert!(output.stdout.contains("expected: {\"to\":\"all\",\"text\":\"2 cards\"}"), "{}", output.stdout);
+    assert!(output.stdout.ends_with("the run first and `welcome` part at 1 place\n"), "{}", output.stdout);
+}
+
+#[test]
+fn steps_that_come_and_go_are_told() {
+    let place = ran();
+    edit(&place, "welcome.plan", "    reply", "    step more = desk.mail(to: \"x\", text: \"y\")\n    reply");
+    let found = part(&place, "new", "more");
+    assert!(found["message"].as_str().unwrap().starts_with("`more` calls `desk.mail`"), "{found}");
+    fs::write(
+        place.path().join("welcome.plan"),
+        PLAN.replace("    step now", "    step later = wait 1s\n    step now"),
+    )
+    .unwrap();
+    part(&place, "new", "later");
+    let without = PLAN.lines().filter(|line| !line.contains("step counted")).collect::<Vec<_>>().join("\n");
+    fs::write(place.path().join("welcome.plan"), without).unwrap();
+    let found = part(&place, "gone", "counted");
+    assert_eq!(found["message"], "`counted` is gone: the run called `desk.count` there");
+}
+
+#[test]
+fn another_guard_reply_policy_and_tool_are_told() {
+    let place = ran();
+    let change = |from: &str, to: &str| {
+        fs::write(place.path().join("welcome.plan"), PLAN).unwrap();
+        edit(&place, "welcome.plan", from, to);
+    };
+    change("cards: cards, at", "cards: [], at");
+    let found = part(&place, "reply", "");
+    assert!(found["expected"].as_str().unwrap().contains(r#""cards":["C-Ada","C-Bob"]"#), "{found}");
+    assert!(found["actual"].as_str().unwrap().contains(r#""cards":[]"#), "{found}");
+    assert_eq!(found["line"], 14);
+    change("within 1m\n", "within 1m when size(people) > 5\n");
+    let found = part(&place, "state", "counted");
+    assert_eq!((&found["expected"], &found["actual"]), (&json!("completed"), &json!("skipped (guard)")));
+    change("attempts: 4", "attempts: 2");
+    let (found, document) = parts(&place);
+    assert!(found.contains(&("calls".to_owned(), "door".to_owned())), "{document:#}");
+    assert!(found.contains(&("end".to_owned(), String::new())), "{document:#}");
+    change("desk.badge(who: who)\n        yield card.card", "desk.mail(to: who, text: who)\n        yield card.id");
+    let (found, document) = parts(&place);
+    assert_eq!(found[0], ("tool".to_owned(), "cards[0].card".to_owned()), "{document:#}");
+    assert_eq!(document["differences"][0]["expected"], "desk.badge");
+    change("people: string[], to", "persons: string[], to");
+    change("each who in people", "each who in [\"Ada\", \"Bob\"]");
+    edit(&place, "welcome.plan", "people: string[]", "persons: string[]");
+    let (found, _) = parts(&place);
+    assert_eq!(found, [("inputs".to_owned(), String::new()), ("inputs".to_owned(), String::new())]);
+}
+
+#[test]
+fn another_contract_is_told_where_it_is_called() {
+    let place = ran();
+    edit(&place, "desk.yaml", "{ card: { type: string } }", "{ card: { type: string, minLength: 1 } }");
+    let (found, document) = parts(&place);
+    let both = ["cards[0].card", "cards[1].card"].map(|path| ("contract".to_owned(), path.to_owned()));
+    assert_eq!(found, both, "{document:#}");
+}
+
+#[test]
+fn a_run_that_failed_fails_again_and_no_more_than_that() {
+    for (to, steps) in [("nobody", 8), ("lost", 8), ("slow", 8)] {
+        let place = project();
+        run(&place, &["--answer", "mail.confirm=true", "-i", &format!("to={to}")], 1);
+        agrees(&place, &format!("{steps} steps, the same failure"));
+        edit(&place, "welcome.plan", "within 2s", "within 2s recover unknown_outcome, tool => null");
+        edit(&place, "welcome.plan", "mail: mail.id", "mail: mail?.id ?? \"\"");
+        let (found, document) = parts(&place);
+        assert!(found.contains(&("end".to_owned(), String::new())), "{document:#}");
+    }
+}
+
+#[test]
+fn a_refusal_is_said_again_and_a_run_that_waits_waits() {
+    let place = project();
+    run(&place, &["--answer", "mail.confirm=false"], 1);
+    agrees(&place, "8 steps, the same failure");
+    let place = project();
+    let output =
+        planrun(["run", "welcome.plan", "--mock", "--run-id", "first", "-i", "people=[]"]).within(place.path()).run();
+    assert!(output.stderr.contains("runs answer"), "{output:?}");
+    agrees(&place, "6 steps, the same end");
+}
+
+#[test]
+fn forms_and_signals_are_given_again() {
+    let place = project();
+    let plan = "plan welcome() -> { city: string, go: int } {
+    step form = input \"Where?\" -> { city: string, zip: int = 7 }
+    step go = wait for signal \"go\" -> int
+    reply { city: form.city, go: go }
+}
+";
+    fs::write(place.path().join("welcome.plan"), plan).unwrap();
+    let program = |arguments: &[&str]| planrun(arguments).within(place.path()).run();
+    program(&["run", "welcome.plan", "--run-id", "first", "--answer", "form={\"city\": \"Oslo\"}"]);
+    let output = program(&["runs", "signal", "first", "go=5", "--resume"]);
+    assert_eq!(output.status, 0, "{output:?}");
+    assert!(output.stdout.contains("Oslo"), "{output:?}");
+    agrees(&place, "2 steps, the same reply");
+    edit(&place, "welcome.plan", "go: go }", "go: go + 1 }");
+    part(&place, "reply", "");
+}
+
+#[test]
+fn what_must_not_be_seen_is_compared_and_not_shown() {
+    let place = ran();
+    edit(&place, "welcome.plan", "\"pin-0815-s3cret\"", "\"pin-4711-s3cret\"");
+    edit(&place, "welcome.plan", "\"${size(cards)} cards\"", "\"${entry.token} ${entry.level}\"");
+    let human = replay(&place).stdout;
+    let (found, document) = parts(&place);
+    let paths: Vec<&str> = found.iter().map(|(_, path)| path.as_str()).collect();
+    assert_eq!(paths, ["entry", "mail"]);
+    assert!(document["differences"][0].get("expected").is_none(), "{document:#}");
+    // The source line that the finding points at is the author's own text.
+    for text in [document.to_string(), human.lines().filter(|line| !line.contains("step entry")).collect()] {
+        for secret in ["0815", "4711", "5ecret"] {
+            assert!(!text.contains(secret), "{secret}: {text}");
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_replayed_is_said() {
+    let place = project();
+    let told = |arguments: &[&str], status: i32, told: &str| {
+        let output = planrun(arguments).within(place.path()).run();
+        assert_eq!(output.status, status, "{output:?}");
+        assert!(output.stderr.contains(told), "{told}\n{output:?}");
+    };
+    told(&["test", "--replay", "first"], 3, "there is no journal");
+    run(&place, &["--answer", "mail.confirm=true"], 0);
+    told(&["test", "--replay", "second"], 2, "`planrun runs list` shows which there are");
+    told(&["test", "--replay", "first", "a.plan", "b.plan"], 2, "one plan file");
+    told(&["test", "--replay", "first", "--format", "junit"], 2, "`human` or `json`");
+    told(&["test", "--replay", "first", "--seeds", "3"], 2, "cannot be used with");
+    let elsewhere = folder([("planrun.yaml", "apps: []\n"), ("welcome.plan", "plan welcome() {}\n")]);
+    let other = elsewhere.path().join("welcome.plan");
+    told(&["test", "--replay", "first", other.to_str().unwrap()], 3, "there is no journal");
+    edit(&place, "welcome.plan", "plan welcome", "plan hello");
+    told(&["test", "--replay", "first"], 2, "has no plan `welcome`");
+    edit(&place, "welcome.plan", "reply {", "reply nothing {");
+    let output = replay(&place);
+    assert_eq!(output.status, 1, "{output:?}");
+    fs::rename(place.path().join("welcome.plan"), place.path().join("moved.plan")).unwrap();
+    told(&["test", "--replay", "first"], 3, "is not there; name the one to hold it against");
+    fs::write(place.path().join("moved.plan"), PLAN).unwrap();
+    let output = planrun(["test", "--replay", "first", "moved.plan"]).within(place.path()).run();
+    assert_eq!(output.status, 0, "{output:?}");
+}
