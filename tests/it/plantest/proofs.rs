@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use planrun::engine::Order;
-use planrun::protocol::RunState;
-use planrun::testing::{tests};
+use planrun::testing::tests;
 use rayon::prelude::*;
 use serde_json::Value as Json;
 use tempfile::TempDir;
