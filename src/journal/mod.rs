@@ -21,7 +21,7 @@ pub(crate) use line::instant;
 pub use log::{Log, Message, Summary};
 pub use memory::MemoryLog;
 pub use news::{News, NewsKind};
-pub use past::{Past, PastCall, PastPhase, PastQuestion, PastStep};
+pub use past::{MOST_DEATHS, Past, PastCall, PastPhase, PastQuestion, PastStep};
 pub use question::{Answer, AnswerError, FormField, Given, Question, Questions};
 pub use said::{Cancel, Move, Said, Signal};
 pub use shown::{Shown, labelled, paths_below};

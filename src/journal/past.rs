@@ -16,6 +16,9 @@ use crate::protocol::{RunState, Sent, StepState};
 use crate::types::ErrorClass;
 use crate::value::Value;
 
+/// After so many deaths at one place a run is paused, and a person has to want it tried once more.
+pub const MOST_DEATHS: u32 = 3;
+
 /// What a journal tells of a run.
 #[derive(Debug, Default)]
 pub struct Past {

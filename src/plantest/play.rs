@@ -14,15 +14,13 @@ use super::slots::Slots;
 use super::world::{Called, Source, Unanswered, World};
 use crate::engine::{self, Answering, Asker, Context, Defaults, Interruption, Observer, Order, Outcome, Program};
 use crate::host::{Host, MemoryHost, VirtualHost};
-use crate::journal::{Log, MemoryLog, Move, Past, Said, Signal};
+use crate::journal::{Log, MOST_DEATHS, MemoryLog, Move, Past, Said, Signal};
 use crate::protocol::RunState;
 use crate::sema::test::TestSignal;
 use crate::tools::{Catalog, Permissions, StandIn};
 
 /// More processes than this no run needs.
 const MOST_PROCESSES: usize = 100;
-/// After so many deaths at one place a run is paused, as `run` does it.
-const MOST_DEATHS: u32 = 3;
 /// No run takes longer, on the clock of the test.
 const LONGEST: Duration = Duration::from_hours(24 * 365 * 20);
 /// What a run is called in tests: jitter and keys follow from it.
@@ -94,8 +92,6 @@ pub struct Played {
     pub unanswered: Vec<Unanswered>,
     /// The numbers of answers that were not taken, with the reason.
     pub refused: Vec<(usize, String)>,
-    /// The numbers of answers that nothing asked for.
-    pub unused_answers: Vec<usize>,
     /// The journal of the run: one JSON object an event.
     pub events: MemoryLog,
     /// How many processes it took.
@@ -178,7 +174,6 @@ impl Performance<'_> {
             calls: self.world.calls(),
             unanswered: self.world.unanswered(),
             refused: self.clerk.refused(),
-            unused_answers: self.clerk.unused(),
             events: self.log,
             processes,
             took,

@@ -18,16 +18,13 @@ use crate::diag::closest;
 use crate::engine::{self, Answering, Context, Copies, Defaults, Observer, Outcome, Program, Silence, Until};
 use crate::host::Host;
 use crate::journal::store::{Digest, Driver, Journal, RunRow};
-use crate::journal::{Entry, Log, Past, Summary};
+use crate::journal::{Entry, Log, MOST_DEATHS, Past, Summary};
 use crate::mock::{MockOptions, MockServer};
 use crate::project::Location;
 use crate::protocol::RunState;
 use crate::source::SourceFile;
 use crate::tools::Catalog;
 use crate::value::Value;
-
-/// After so many deaths at one place a run is paused, and a person has to want it tried once more.
-const MOST_DEATHS: u32 = 3;
 
 /// How a run is shown.
 #[derive(Clone, Copy)]

@@ -343,7 +343,7 @@ impl Finder<'_> {
                 for some in [true, false] {
                     let known = match each.list.constant() {
                         Some(Value::List(list)) => Some(!list.is_empty()),
-                        _ => None,
+                        _ => self.ends_before(spot, &each.list).then_some(true),
                     };
                     if known.is_none_or(|known| known == some) {
                         let missing = words::each(name, some);
@@ -429,6 +429,25 @@ impl Finder<'_> {
             Some(arm) if self.silent.contains(&block) => arm.clone(),
             _ => Item { block, node, what },
         }
+    }
+
+    /// Whether the plan, or the block, ends above a loop where there is nothing to go through: an early reply or failure
+    /// `when size(list) == 0`, or `ensure size(list) > 0`.
+    fn ends_before(&self, (id, node): (BlockId, NodeId), list: &Code) -> bool {
+        let text = |code: &Code| self.file.slice(code.span).split_whitespace().collect::<String>();
+        let size = format!("size({})", text(list));
+        let block = self.plan.block(id);
+        let above = block.nodes.iter().take(node.0 as usize);
+        above.into_iter().any(|node| match (&node.kind, node.guard.as_slice()) {
+            (NodeKind::Reply(_) | NodeKind::Yield(_) | NodeKind::Fail(_), [atom]) if !atom.negated => {
+                let NodeKind::Condition(condition) = &block.node(atom.condition).kind else { return false };
+                text(condition) == format!("{size}==0")
+            }
+            (NodeKind::Ensure { condition, .. }, []) => {
+                [format!("{size}>0"), format!("{size}!=0")].contains(&text(condition))
+            }
+            _ => false,
+        })
     }
 
     fn add(
