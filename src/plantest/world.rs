@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::recording::Recorder;
 use crate::journal::MemoryLog;
 use crate::protocol::Sent;
-use crate::tools::{Answer, CallError, Outcome, Reply, Request, StandIn, Transport};
+use crate::tools::{CallError, Outcome, Reply, Request, StandIn, Transport};
 use crate::types::{Effect, ErrorClass, Signature, Validation};
 use crate::value::Value;
 
@@ -268,12 +268,6 @@ impl Response {
     #[must_use]
     pub fn now(outcome: Outcome) -> Self {
         Self { reaction: Reaction::Answer(outcome), delay: Duration::ZERO }
-    }
-
-    /// A value, as a plan's own expression gives it.
-    #[must_use]
-    pub fn value(value: Value) -> Self {
-        Self::now(Ok(Answer::Value(value)))
     }
 }
 
