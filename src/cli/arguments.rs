@@ -81,7 +81,7 @@ pub struct RunArguments {
     #[arg(long, value_name = "ID")]
     pub run_id: Option<String>,
     /// Go on with a run of the journal, named by its id or the beginning of it.
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["inputs", "input", "run_id", "mock", "max_steps", "no_journal", "plan"])]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["inputs", "input", "run_id", "mock", "max_steps", "strict", "no_journal", "plan"])]
     pub resume: Option<String>,
     /// Take over from another run what need not be done again: every call whose statement, arguments and contract are the
     /// same. Inputs that are not given are those of that run.
@@ -111,6 +111,9 @@ pub struct RunArguments {
     /// Stop after this many steps.
     #[arg(long, value_name = "N")]
     pub max_steps: Option<u64>,
+    /// Take no value of a `recover` arm in the place of a result: what reads it is skipped.
+    #[arg(long)]
+    pub strict: bool,
     /// Do nothing: tell what would be done, as far as it is known.
     #[arg(long, conflicts_with_all = ["resume", "answers"])]
     pub dry_run: bool,
@@ -137,8 +140,10 @@ pub enum RunOutput {
     Last,
     /// Everything: a row for each step, and one about the run.
     Full,
-    /// A line for each call that was made.
+    /// A line for each call that was made or refused.
     Observations,
+    /// What the plan replies; where that says nothing, the observations.
+    Summary,
 }
 
 /// A language of people.

@@ -35,8 +35,27 @@ pub(super) struct Aftermath {
 #[derive(Clone, Debug)]
 pub(super) enum Check {
     Holds,
-    /// It does not, or nobody could look.
     Fails(Arc<StepError>),
+    /// Nobody could look.
+    Inconclusive(Arc<StepError>),
+}
+
+impl Check {
+    /// Why the effect does not count as being there.
+    fn error(&self) -> Option<&Arc<StepError>> {
+        match self {
+            Self::Holds => None,
+            Self::Fails(error) | Self::Inconclusive(error) => Some(error),
+        }
+    }
+
+    fn status(&self) -> CheckStatus {
+        match self {
+            Self::Holds => CheckStatus::Verified,
+            Self::Fails(_) => CheckStatus::Failed,
+            Self::Inconclusive(_) => CheckStatus::Inconclusive,
+        }
+    }
 }
 
 /// How far the end of a plan instance has come.
@@ -210,7 +229,7 @@ impl Dispatcher<'_> {
 
     /// The steps that are not as they should be, as far as looks have found.
     fn not_verified(&self) -> Vec<NodeRef> {
-        let fails = |(at, check): (&NodeRef, &Check)| matches!(check, Check::Fails(_)).then_some(*at);
+        let fails = |(at, check): (&NodeRef, &Check)| check.error().map(|_| *at);
         self.aftermath.checks.iter().filter_map(fails).collect()
     }
 
@@ -264,11 +283,8 @@ impl Dispatcher<'_> {
     pub(super) fn verification(&self) -> Verification {
         let mut checks = Vec::new();
         for (at, check) in &self.aftermath.checks {
-            let (status, error) = match check {
-                Check::Holds => (CheckStatus::Verified, None),
-                Check::Fails(error) => (CheckStatus::Failed, Some(error.to_value())),
-            };
-            checks.push(CheckReport { path: self.own_path(*at), status, error });
+            let (path, error) = (self.own_path(*at), check.error().map(|error| error.to_value()));
+            checks.push(CheckReport { path, status: check.status(), tools: self.looked_with(*at), error });
         }
         for frame in (0..self.frames.len()).filter(|frame| !self.frames[*frame].aside) {
             let program = self.program(frame);
@@ -279,6 +295,7 @@ impl Dispatcher<'_> {
                     checks.push(CheckReport {
                         path: self.path(&program, at),
                         status: CheckStatus::Unverified,
+                        tools: Vec::new(),
                         error: None,
                     });
                 }
@@ -287,32 +304,44 @@ impl Dispatcher<'_> {
         Verification::new(checks)
     }
 
+    /// The tools that were called to look at a step.
+    fn looked_with(&self, (frame, node): NodeRef) -> Vec<String> {
+        let details = self.frames[frame].records[node as usize].details();
+        let frames = details.map(|details| details.frames.as_slice()).unwrap_or_default();
+        let looks = frames.iter().filter(|look| self.frames[**look].owner.is_some_and(|own| own.role == Role::Verify));
+        let mut tools = Vec::new();
+        for look in looks {
+            let program = self.program(*look);
+            for (content, record) in self.block(&program, *look).nodes.iter().zip(&self.frames[*look].records) {
+                let called = content.step().filter(|_| record.attempts > 0).and_then(tool);
+                tools.extend(called.filter(|called| !tools.contains(called)));
+            }
+        }
+        tools
+    }
+
     fn check(&self, at: NodeRef, outcome: Result<(), Ending>) -> Check {
         let path = self.own_path(at);
+        let broken = |message: String, cause| {
+            let error = StepError::new(ErrorClass::Validation(Validation::Verify), message, &path);
+            Arc::new(StepError { cause, ..error })
+        };
         match outcome {
             Ok(()) => Check::Holds,
+            Err(Ending::Failed(error)) if says_no(&error) => {
+                Check::Fails(broken(format!("what `verify` looks for after `{path}` is not there"), Some(error)))
+            }
             Err(Ending::Failed(error)) => {
-                let message = if says_no(&error) {
-                    format!("what `verify` looks for after `{path}` is not there")
-                } else {
-                    format!("nobody knows whether `{path}` is as it should be: {}", error.message)
-                };
-                let class = ErrorClass::Validation(Validation::Verify);
-                Check::Fails(Arc::new(StepError { cause: Some(error), ..StepError::new(class, message, &path) }))
+                let message = format!("nobody knows whether `{path}` is as it should be: {}", error.message);
+                Check::Inconclusive(broken(message, Some(error)))
             }
-            Err(Ending::Cancelled) => {
-                let message = format!("the look at `{path}` was ended");
-                Check::Fails(Arc::new(StepError::new(ErrorClass::Validation(Validation::Verify), message, &path)))
-            }
+            Err(Ending::Cancelled) => Check::Inconclusive(broken(format!("the look at `{path}` was ended"), None)),
         }
     }
 
     /// Every step has been looked at: one that is not as it should be fails the run. Nothing is taken back any more.
     fn conclude_verification(&mut self) {
-        let failed = self.aftermath.checks.values().find_map(|check| match check {
-            Check::Holds => None,
-            Check::Fails(error) => Some(error.clone()),
-        });
+        let failed = self.aftermath.checks.values().find_map(|check| check.error().cloned());
         if let Some(error) = failed {
             self.frames[0].first_failure.get_or_insert(error);
         }
@@ -321,6 +350,14 @@ impl Dispatcher<'_> {
 
 fn calls_tool(step: &Step) -> bool {
     matches!(&step.kind, StepKind::Call(call) if matches!(call.target, Target::Tool(_)))
+}
+
+/// The dotted name of the tool that a step calls.
+fn tool(step: &Step) -> Option<String> {
+    match &step.kind {
+        StepKind::Call(Call { target: Target::Tool(signature), .. }) => Some(signature.path()),
+        _ => None,
+    }
 }
 
 /// Whether a `verify` could look, and what it looks for is not there.

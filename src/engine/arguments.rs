@@ -100,17 +100,15 @@ impl Dispatcher<'_> {
             signature.parameter(name).map(|parameter| (parameter.required, parameter.ty.clone()))
         });
         let map = map.map_err(|error| Arc::new(StepError::expression(&error, &self.own_path(at))))?;
-        if let Some(fault) = self.contracts.arguments_fault(signature, &map) {
-            let class = ErrorClass::Validation(Validation::Arguments);
-            return Err(Arc::new(StepError::new(class, fault, &self.own_path(at))));
-        }
-        if map.is_empty() {
-            return Ok(self.no_arguments.clone());
-        }
-        let arguments = Value::Map(Arc::new(map));
+        let fault = self.contracts.arguments_fault(signature, &map);
+        let arguments = if map.is_empty() { self.no_arguments.clone() } else { Value::Map(Arc::new(map)) };
         let labels = sensitive_arguments(signature, &arguments);
         self.note_secrets(&arguments, &labels);
-        Ok(arguments)
+        let Some(fault) = fault else { return Ok(arguments) };
+        // What was refused is told with the refusal.
+        self.record(at.0, at.1).details_mut().arguments = Some(arguments);
+        let class = ErrorClass::Validation(Validation::Arguments);
+        Err(Arc::new(StepError::new(class, fault, &self.own_path(at))))
     }
 
     /// A null for an argument that may be left out, and does not admit null, leaves it out.

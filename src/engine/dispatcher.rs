@@ -481,7 +481,7 @@ impl<'a> Dispatcher<'a> {
             None => (RunState::Completed, reply, None),
         };
         let mut outcome = Outcome::new(run, &plan.name, state);
-        (outcome.reply, outcome.error) = (reply, error);
+        (outcome.reply, outcome.error, outcome.strict) = (reply, error, self.context.defaults.strict);
         let Spent { calls, used } = self.scopes[0].spent;
         outcome.usage = Usage { calls, tokens: used.tokens, cost: used.cost, exempt_calls: self.exempt_calls };
         outcome

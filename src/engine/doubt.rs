@@ -61,7 +61,8 @@ impl Dispatcher<'_> {
     /// an arm of the step, or of one around it, says what to do.
     fn asks_people(&self, at: NodeRef, step: &Step, execution: u32, doubt: &Doubt) -> bool {
         let unknown = ErrorClass::UnknownOutcome;
-        let own = step.recover.iter().any(|arm| arm.catches(&unknown));
+        let program = self.program(at.0);
+        let own = step.recover.iter().any(|arm| self.takes(&program, arm, &unknown));
         let caught = own || self.catcher(at, &unknown) == Some(Catcher::Arm);
         let path = self.own_path(at);
         let asked = self.recording.has_asked(&path, Waiting::Answer, execution);

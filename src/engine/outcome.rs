@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::Program;
-use super::frame::{Frame, FrameId, Record, Undone};
+use super::frame::{Flags, Frame, FrameId, Record, Undone};
 use super::listener::ListenerReport;
 use super::scope::Scope;
 use super::sensitive::{in_arguments, in_output};
@@ -16,7 +16,7 @@ use crate::graph;
 use crate::journal::{Question, StepError};
 use crate::protocol::{RunState, StepState};
 use crate::secrets::{Redactor, hidden};
-use crate::sema::{Node, NodeKind, Plan, Step, StepKind, Target};
+use crate::sema::{Node, NodeKind, Step, StepKind, Target};
 use crate::value::Value;
 
 /// The end of a run.
@@ -42,6 +42,8 @@ pub struct Outcome {
     pub questions: Vec<(Arc<str>, Arc<Question>)>,
     /// The paths of answers that were given beforehand and that nothing asked for.
     pub unused_answers: Vec<Arc<str>>,
+    /// No `recover` arm put a value in the place of a result.
+    pub strict: bool,
     trace: Trace,
 }
 
@@ -87,7 +89,7 @@ fn is_zero(count: &u64) -> bool {
 #[derive(Default)]
 struct Trace {
     frames: Vec<Frame>,
-    plans: Vec<Arc<Plan>>,
+    programs: Vec<Arc<Program>>,
     begun_at: i128,
     redactor: Redactor,
 }
@@ -113,6 +115,9 @@ pub struct StepReport {
     /// Why it was skipped: `guard`, `upstream` or `replied`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<&'static str>,
+    /// The steps that gave it nothing, where `reason` is `upstream`: by path, in source order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub blocked_by: Vec<Arc<str>>,
     /// Why it was done again, where another run has done it: `asked`, `definition`, `arguments` or `contract`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub again: Option<&'static str>,
@@ -141,7 +146,10 @@ pub struct Verification {
     pub verified: usize,
     /// Calls that change something and say nothing of how to look at that.
     pub unverified: usize,
+    /// The look was made, and what it looks for is not there.
     pub failed: usize,
+    /// The look could not be made, so nobody knows.
+    pub inconclusive: usize,
     /// By path.
     pub checks: Vec<CheckReport>,
 }
@@ -151,6 +159,9 @@ pub struct Verification {
 pub struct CheckReport {
     pub path: Arc<str>,
     pub status: CheckStatus,
+    /// What was called to look, each once, in the order of its first call.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Value>,
 }
@@ -161,14 +172,28 @@ pub enum CheckStatus {
     Verified,
     Unverified,
     Failed,
+    Inconclusive,
 }
 
 impl Verification {
+    /// The counts for people; what nobody could find out only where there is such a thing.
+    #[must_use]
+    pub fn counts(&self) -> String {
+        let Self { verified, unverified, failed, inconclusive, .. } = self;
+        let nobody_knows = if *inconclusive > 0 { format!(", {inconclusive} inconclusive") } else { String::new() };
+        format!("{verified} verified, {unverified} unverified, {failed} failed{nobody_knows}")
+    }
+
     pub(super) fn new(mut checks: Vec<CheckReport>) -> Self {
         checks.sort_by(|one, other| one.path.cmp(&other.path));
         let count = |status: CheckStatus| checks.iter().filter(|check| check.status == status).count();
-        let (verified, unverified) = (count(CheckStatus::Verified), count(CheckStatus::Unverified));
-        Self { verified, unverified, failed: count(CheckStatus::Failed), checks }
+        Self {
+            verified: count(CheckStatus::Verified),
+            unverified: count(CheckStatus::Unverified),
+            failed: count(CheckStatus::Failed),
+            inconclusive: count(CheckStatus::Inconclusive),
+            checks,
+        }
     }
 }
 
@@ -189,6 +214,7 @@ impl Outcome {
             not_undone: Vec::new(),
             questions: Vec::new(),
             unused_answers: Vec::new(),
+            strict: false,
             trace: Trace::default(),
         }
     }
@@ -200,14 +226,14 @@ impl Outcome {
         begun_at: i128,
         redactor: Redactor,
     ) -> Self {
-        let plans = scopes.into_iter().map(|scope| scope.program.plan.clone()).collect();
+        let programs = scopes.into_iter().map(|scope| scope.program).collect();
         if !redactor.is_empty() {
             self.error = self.error.map(|error| Arc::new(error.shown(&redactor)));
             for task in &mut self.tasks {
                 task.context = redactor.value(&task.context).unwrap_or_else(|| task.context.clone());
             }
         }
-        Self { trace: Trace { frames, plans, begun_at, redactor }, ..self }
+        Self { trace: Trace { frames, programs, begun_at, redactor }, ..self }
     }
 
     /// Everything that must not be shown of the run.
@@ -231,7 +257,7 @@ impl Outcome {
         let mut open: Vec<(FrameId, usize)> = if self.trace.frames.is_empty() { Vec::new() } else { vec![(0, 0)] };
         while let Some((frame, node)) = open.pop() {
             let state = &self.trace.frames[frame];
-            let block = self.trace.plans[state.scope].block(state.block);
+            let block = self.trace.programs[state.scope].plan.block(state.block);
             let Some(statement) = block.nodes.get(node) else { continue };
             open.push((frame, node + 1));
             if let Some(step) = statement.step() {
@@ -326,8 +352,32 @@ impl Trace {
             error,
             recovered,
             reason: record.reason,
+            blocked_by: if record.reason == Some("upstream") { self.blocked_by(frame, node) } else { Vec::new() },
             again: details.and_then(|details| details.again).map(super::copies::Again::name),
         }
+    }
+
+    /// The steps of its block of which a statement wanted a value, or the success, and that gave none.
+    fn blocked_by(&self, frame: &Frame, node: usize) -> Vec<Arc<str>> {
+        let program = &self.programs[frame.scope];
+        let (graph, block) = (&program.graph.blocks[frame.block.0 as usize], program.plan.block(frame.block));
+        let (mut open, mut seen, mut found) = (vec![node], BTreeSet::new(), BTreeSet::new());
+        while let Some(node) = open.pop() {
+            for (source, _) in graph.wanted(node).filter(|(_, edge)| edge.needs_success()) {
+                if frame.nodes[source].flags.has(Flags::AVAILABLE) || !seen.insert(source) {
+                    continue;
+                }
+                match block.nodes.get(source) {
+                    Some(statement) if statement.step().is_some() => {
+                        found.insert(source);
+                    }
+                    // Conditions, `let`s and joins gave nothing because of what stands behind them.
+                    Some(_) | None => open.push(source),
+                }
+            }
+        }
+        let name = |node: usize| block.nodes[node].name.as_ref().map(|name| frame.path_of(name));
+        found.into_iter().filter_map(name).collect()
     }
 
     fn shown(&self, value: &Value, labels: &[Arc<str>]) -> Value {

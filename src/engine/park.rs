@@ -61,7 +61,7 @@ impl Dispatcher<'_> {
                 // What fails in an arm is not caught by the arms beside it.
                 Role::Recover => [].iter(),
             };
-            if arms.into_iter().any(|arm| arm.catches(class)) {
+            if arms.into_iter().any(|arm| self.takes(&program, arm, class)) {
                 return Some(Catcher::Arm);
             }
             inner = owner.frame;

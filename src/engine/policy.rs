@@ -11,6 +11,8 @@ pub struct Defaults {
     pub policy: Policy,
     /// Over what the plan says, from the command line.
     pub max_steps: Option<u64>,
+    /// No `recover` arm puts a value in the place of a result: see [`Plan::is_placeholder`](crate::sema::Plan::is_placeholder).
+    pub strict: bool,
 }
 
 /// How long an attempt may take when nobody says: without a bound a lost answer would hold a run for ever.

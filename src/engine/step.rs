@@ -12,7 +12,7 @@ use super::settle::End;
 use crate::eval::EvalError;
 use crate::journal::{Bound, EventKind, StepError};
 use crate::protocol::StepState;
-use crate::sema::{BlockId, Call, Failing, NodeKind, Step, StepKind, Target, Wait};
+use crate::sema::{BlockId, Call, Failing, NodeKind, Recover, Step, StepKind, Target, Wait};
 use crate::types::{Budget, ErrorClass, Transient, Validation, check_value, without_absent};
 use crate::value::Value;
 
@@ -293,7 +293,8 @@ impl Dispatcher<'_> {
         let program = self.program(at.0);
         let Some(step) = self.node(&program, at).step() else { return };
         self.reached(at, Reached::Failed(&error.class));
-        let arm = step.recover.iter().position(|arm| arm.catches(&error.class)).filter(|_| error.is_value());
+        let arm = step.recover.iter().position(|arm| self.takes(&program, arm, &error.class));
+        let arm = arm.filter(|_| error.is_value());
         let ending = self.frames[at.0].ending.is_some();
         let Some(arm) = arm.filter(|_| !ending) else {
             return self.step_failed_for_good(at, error);
@@ -317,6 +318,11 @@ impl Dispatcher<'_> {
             *slot = error.to_value();
         }
         self.start_frame(frame);
+    }
+
+    /// Whether an arm is for this class. A strict run takes none that only puts a value in the place of a result.
+    pub(super) fn takes(&self, program: &Program, arm: &Recover, class: &ErrorClass) -> bool {
+        arm.catches(class) && !(self.context.defaults.strict && program.plan.is_placeholder(arm))
     }
 
     /// Opens and starts the body of a step.

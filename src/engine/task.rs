@@ -46,7 +46,7 @@ pub struct TaskReport {
 #[derive(Clone, Debug, Serialize)]
 pub struct TaskMove {
     pub status: Arc<str>,
-    /// `started`, `set`, the firing that set it, or `signal`.
+    /// `initialized`, `set`, the firing that set it, or `signal`.
     pub reason: Arc<str>,
     /// RFC 3339.
     pub at: String,
@@ -62,7 +62,7 @@ impl Dispatcher<'_> {
         if let Some(place) = self.frames[frame].slots.get_mut(task.slot as usize) {
             *place = Value::Map(Arc::new(context));
         }
-        let first = Move { status: Status(0), reason: "started".into(), at: self.elapsed() };
+        let first = Move { status: Status(0), reason: "initialized".into(), at: self.elapsed() };
         self.reactions.tasks.insert((frame, id), TaskState { status: Status(0), trace: vec![first] });
     }
 

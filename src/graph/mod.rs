@@ -136,6 +136,13 @@ impl BlockGraph {
         self.dag.node_weight(NodeIndex::new(vertex as usize)).copied().unwrap_or(Vertex::Free)
     }
 
+    /// The vertices that this one waits for, and why.
+    pub fn wanted(&self, vertex: usize) -> impl Iterator<Item = (usize, Edge)> {
+        use petgraph::visit::EdgeRef;
+        let edges = self.dag.edges_directed(NodeIndex::new(vertex), petgraph::Direction::Incoming);
+        edges.map(|edge| (edge.source().index(), *edge.weight()))
+    }
+
     /// The vertices that wait for this one, in the order in which they were written.
     pub fn readers(&self, vertex: u32) -> impl Iterator<Item = (u32, Edge)> {
         use petgraph::visit::EdgeRef;

@@ -120,11 +120,8 @@ fn verification(text: &mut String, outcome: &Outcome) {
     if verification.checks.is_empty() {
         return;
     }
-    let counts =
-        [(verification.verified, "verified"), (verification.unverified, "unverified"), (verification.failed, "failed")];
-    let told = counts.iter().map(|(count, word)| format!("{count} {word}")).collect::<Vec<_>>().join(", ");
     text.push('\n');
-    line(text, 0, "verification", &told);
+    line(text, 0, "verification", &verification.counts());
 }
 
 fn line(text: &mut String, depth: usize, name: &str, value: &str) {

@@ -116,6 +116,7 @@ fn document(outcome: &Outcome, output: RunOutput) -> Result<String, Failure> {
         RunOutput::Last => pretty(&results::last_with_status(outcome)),
         RunOutput::Full => pretty(&results::full(outcome)),
         RunOutput::Observations => pretty(&results::observations(outcome)),
+        RunOutput::Summary => pretty(&results::summary_document(outcome)),
     })
 }
 
@@ -126,6 +127,7 @@ fn shown(outcome: &Outcome, look: Look) -> String {
         RunOutput::Last => pretty(&results::last(outcome)),
         RunOutput::Full => pretty(&results::full(outcome)),
         RunOutput::Observations => visible_text(&results::observation_lines(outcome, look.language)).into_owned(),
+        RunOutput::Summary => visible_text(&results::summary(outcome, look.language)).into_owned(),
     }
 }
 

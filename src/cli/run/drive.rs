@@ -78,6 +78,8 @@ pub struct Job {
     pub past: Option<Past>,
     pub mock: bool,
     pub max_steps: Option<u64>,
+    /// No `recover` arm puts a value in the place of a result.
+    pub strict: bool,
     /// What has failed is done again, where the plan pauses for that.
     pub retries: bool,
     /// What another run has to give.
@@ -224,6 +226,7 @@ impl Job {
             past: None,
             mock: pinned.mock,
             max_steps: pinned.max_steps,
+            strict: pinned.strict,
             retries: false,
             copies: None,
             answering: Answering::default(),
@@ -278,7 +281,11 @@ impl Job {
         Context {
             limit: self.workspace.limit.clone(),
             root: self.workspace.project.root.clone(),
-            defaults: Defaults { policy: self.workspace.policy.clone(), max_steps: self.max_steps },
+            defaults: Defaults {
+                policy: self.workspace.policy.clone(),
+                max_steps: self.max_steps,
+                strict: self.strict,
+            },
             log: self.log.take(),
             definitions: std::mem::take(&mut self.definitions),
             past: self.past.take(),

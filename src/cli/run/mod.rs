@@ -81,6 +81,7 @@ pub fn run(arguments: &RunArguments, project: Option<&Path>, terminal: Terminal)
         past,
         mock,
         max_steps,
+        strict: arguments.strict,
         retries,
         copies,
         answering,
@@ -151,7 +152,7 @@ fn written_down(job: &Job, checked: &CheckedPlan) -> Result<Begun, Failure> {
         (checked.source.name(), checked.source.text(), &checked.plan),
         (folder, has_file, &workspace.pins()),
         &job.inputs,
-        (job.mock, job.max_steps),
+        (job.mock, job.max_steps, job.strict),
     );
     let new = NewRun {
         run: &job.run,

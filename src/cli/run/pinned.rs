@@ -34,6 +34,9 @@ pub(in crate::cli) struct Pinned {
     /// App tools are answered by their `mock:` sections.
     pub mock: bool,
     pub max_steps: Option<u64>,
+    /// No `recover` arm puts a value in the place of a result.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub strict: bool,
     /// The places in inputs that must not be shown; their first field is the name of the input.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     sensitive: Vec<Arc<str>>,
@@ -47,7 +50,7 @@ impl Pinned {
         (file, text, plan): (&str, &str, &Plan),
         (folder, has_project_file, pins): (&Path, bool, &Pins),
         inputs: &BTreeMap<Arc<str>, Value>,
-        (mock, max_steps): (bool, Option<u64>),
+        (mock, max_steps, strict): (bool, Option<u64>, bool),
     ) -> Self {
         let inputs = inputs.iter().map(|(name, value)| (name.to_string(), value.to_typed_json())).collect();
         let pins = moved(pins, &|path| path.strip_prefix(folder).unwrap_or(path).to_owned());
@@ -57,7 +60,7 @@ impl Pinned {
         };
         let sensitive = plan.parameters.iter().flat_map(labels).collect();
         let (file, text, plan) = (file.to_owned(), text.to_owned(), plan.name.to_string());
-        Self { version: VERSION, file, text, plan, has_project_file, pins, inputs, mock, max_steps, sensitive }
+        Self { version: VERSION, file, text, plan, has_project_file, pins, inputs, mock, max_steps, strict, sensitive }
     }
 
     /// Reads the document.
@@ -120,7 +123,7 @@ impl Pinned {
                 part(text.as_bytes());
             }
         }
-        let rest = (&self.plan, self.has_project_file, &self.inputs, self.mock, self.max_steps);
+        let rest = (&self.plan, self.has_project_file, &self.inputs, self.mock, self.max_steps, self.strict);
         part(&serde_json::to_vec(&rest).unwrap_or_default());
         Digest::of(&bytes)
     }

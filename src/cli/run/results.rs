@@ -28,11 +28,32 @@ struct Row<'a> {
     skipped: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'a str>,
+    /// The steps that gave it nothing.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    blocked_by: &'a [Arc<str>],
     /// A `recover` arm gave the value, after this failure.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     degraded: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     degraded_reason: Option<&'a str>,
+}
+
+/// A call, for programs.
+#[derive(Serialize)]
+struct Observation<'a> {
+    step: usize,
+    tool: Option<&'a str>,
+    ok: bool,
+    /// Absent where nothing was sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    latency_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a str>,
+    /// Of a call that was refused before it was sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    arguments: Option<&'a Value>,
 }
 
 /// The row about the run.
@@ -85,7 +106,7 @@ pub fn last_with_status(outcome: &Outcome) -> Json {
     let Some(row) = row else { return full(outcome) };
     let rows: Vec<Row> = steps.iter().map(Row::of).collect();
     let counts = Stats::of(&rows);
-    let status = task_status(outcome);
+    let status = task_status(outcome, rows.len());
     json!({ "task_status": status, "stats": counts, "last_step_id": row.step_id, "tool": row.tool, "output": row.output })
 }
 
@@ -119,20 +140,55 @@ pub fn observations(outcome: &Outcome) -> Json {
     let steps = outcome.steps();
     let observed = calls(&steps).enumerate().map(|(number, step)| {
         let row = Row::of(step);
-        let mut json = json!({ "step": number, "tool": row.tool, "ok": row.ok, "latency_ms": step.duration_ms });
-        let (name, came_to) =
-            if row.ok { ("result", step.output.to_json()) } else { ("error", row.why().to_owned().into()) };
-        if let Json::Object(fields) = &mut json {
-            fields.insert(name.to_owned(), came_to);
-        }
-        json
+        let sent = step.attempts > 0;
+        let observation = Observation {
+            step: number,
+            tool: row.tool,
+            ok: row.ok,
+            latency_ms: sent.then_some(step.duration_ms),
+            result: row.ok.then_some(&step.output),
+            error: (!row.ok).then(|| row.why()),
+            arguments: (!sent).then_some(&step.arguments),
+        };
+        json!(observation)
     });
     observed.collect()
 }
 
-/// The calls that were made and have ended.
+/// The reply, without the space around a text; where it says nothing, a line for each call.
+pub fn summary(outcome: &Outcome, language: Language) -> String {
+    match outcome.shown_reply().filter(|reply| !says_nothing(reply)) {
+        Some(Value::String(text)) => format!("{}\n", text.trim()),
+        Some(reply) => format!("{}\n", serde_json::to_string_pretty(&reply.to_json()).unwrap_or_default()),
+        None => observation_lines(outcome, language),
+    }
+}
+
+/// The same for programs: the reply, null where it says nothing, and the observations.
+pub fn summary_document(outcome: &Outcome) -> Json {
+    let reply = outcome.shown_reply().filter(|reply| !says_nothing(reply)).map(|reply| match reply {
+        Value::String(text) => text.trim().into(),
+        reply => reply.to_json(),
+    });
+    json!({ "reply": reply, "observations": observations(outcome) })
+}
+
+/// Whether a reply is null, or a text of nothing but space.
+fn says_nothing(reply: &Value) -> bool {
+    match reply {
+        Value::Null => true,
+        reply => reply.as_str().is_some_and(|text| text.trim().is_empty()),
+    }
+}
+
+/// The calls that have ended, those included that were refused before they were sent.
 fn calls(steps: &[StepReport]) -> impl Iterator<Item = &StepReport> {
-    steps.iter().filter(|step| step.tool.is_some() && step.attempts > 0 && step.status.is_settled())
+    let ended = |step: &&StepReport| match step.status {
+        StepState::Failed | StepState::Unknown => true,
+        StepState::Completed | StepState::Cancelled => step.attempts > 0,
+        StepState::Skipped | StepState::Pending | StepState::Queued | StepState::Running | StepState::Waiting => false,
+    };
+    steps.iter().filter(|step| step.tool.is_some()).filter(ended)
 }
 
 /// The last step of the plan itself that a guard or an early reply did not leave out.
@@ -142,8 +198,14 @@ fn last_row(steps: &[StepReport]) -> Option<Row<'_>> {
     steps.iter().filter(own).rfind(meant).map(Row::of)
 }
 
-fn task_status(outcome: &Outcome) -> &'static str {
+/// Whether a run came to its end without anything to show for it.
+fn nothing_was_done(outcome: &Outcome, steps: usize) -> bool {
+    outcome.state == RunState::Completed && outcome.reply.is_none() && steps == 0
+}
+
+fn task_status(outcome: &Outcome, steps: usize) -> &'static str {
     match outcome.state {
+        RunState::Completed if nothing_was_done(outcome, steps) => "BLOCKED",
         RunState::Completed => "COMPLETED",
         RunState::Failed if outcome.reply.is_some() => "PARTIAL",
         RunState::Failed | RunState::Cancelled => "FAILED",
@@ -170,6 +232,7 @@ impl<'a> Row<'a> {
             error: message(&step.error),
             skipped,
             reason: step.reason.or(state.filter(|_| step.error.is_none())),
+            blocked_by: &step.blocked_by,
             degraded: step.recovered.is_some(),
             degraded_reason: message(&step.recovered),
         }
@@ -187,14 +250,17 @@ impl<'a> Meta<'a> {
         let meant = |row: &&Row<'a>| !matches!(row.reason, Some("guard" | "replied"));
         Self {
             step_id: META,
-            ok: outcome.state == RunState::Completed,
-            task_status: task_status(outcome),
-            reason: outcome.error.as_ref().map(|error| &*error.message),
+            ok: outcome.state == RunState::Completed && !nothing_was_done(outcome, rows.len()),
+            task_status: task_status(outcome, rows.len()),
+            reason: match &outcome.error {
+                Some(error) => Some(&error.message),
+                None => nothing_was_done(outcome, rows.len()).then_some("the plan has no steps and no reply"),
+            },
             stats: Stats::of(rows),
             blocked_steps: which(&|row| row.skipped && meant(row)),
             failed_steps: which(&|row| !row.ok && !row.skipped),
             degraded_steps: which(&|row| row.degraded),
-            strict_degraded: false,
+            strict_degraded: outcome.strict,
         }
     }
 }

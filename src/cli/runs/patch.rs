@@ -69,7 +69,7 @@ pub fn run(journal: &Journal, location: &Location, arguments: &Arguments, termin
         (checked.source.name(), checked.source.text(), &checked.plan),
         (folder, has_file, &workspace.pins()),
         &old.inputs,
-        (before.mock, before.max_steps),
+        (before.mock, before.max_steps, before.strict),
     );
     write_down(journal, &row, (&before, &after))?;
     terminal.say(&format!("patched: {}", told(&was, &is)));

@@ -84,11 +84,11 @@ fn tasks(outcome: &Outcome) -> String {
 
 /// What was found out of the effects, where anything looks at one.
 fn looks(outcome: &Outcome) -> String {
-    let Verification { verified, unverified, failed, .. } = outcome.verification;
-    if verified + failed == 0 {
+    let Verification { verified, failed, inconclusive, .. } = outcome.verification;
+    if verified + failed + inconclusive == 0 {
         return String::new();
     }
-    format!("effects: {verified} verified, {unverified} unverified, {failed} failed\n")
+    format!("effects: {}\n", outcome.verification.counts())
 }
 
 /// Milliseconds from the beginning of the run to that of the step.

@@ -114,7 +114,7 @@ fn has_tests(suite: &Suite) -> bool {
 pub(super) fn stage(workspace: &Workspace) -> Stage {
     Stage {
         limit: workspace.limit.clone(),
-        defaults: Defaults { policy: workspace.policy.clone(), max_steps: None },
+        defaults: Defaults { policy: workspace.policy.clone(), ..Defaults::default() },
         root: workspace.project.root.clone(),
         made_up: Arc::default(),
     }

@@ -156,6 +156,13 @@ impl Plan {
     pub fn block(&self, id: BlockId) -> &Block {
         &self.blocks[id.0 as usize]
     }
+
+    /// Whether an arm only puts a value in the place of a result: it calls nothing.
+    #[must_use]
+    pub fn is_placeholder(&self, arm: &Recover) -> bool {
+        let nodes = &self.block(arm.body).nodes;
+        nodes.iter().all(|node| matches!(node.kind, NodeKind::Let(_) | NodeKind::Yield(_)))
+    }
 }
 
 impl Block {

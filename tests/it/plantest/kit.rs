@@ -39,7 +39,7 @@ fn tools() -> Tools {
 pub fn stage() -> Stage {
     Stage {
         limit: None,
-        defaults: Defaults { policy: Policy::default(), max_steps: None },
+        defaults: Defaults { policy: Policy::default(), ..Defaults::default() },
         root: PathBuf::from("/"),
         made_up: Arc::default(),
     }
