@@ -3,10 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use serde_json::{Map, Value as Json};
+
 use super::plan_files::{self, Loaded, PlanFile};
 use super::{Failure, Terminal};
 use crate::diag::render::{FileReport, human};
 use crate::diag::{Diagnostic, Severities, Severity, codes};
+use crate::engine::{Defaults, ToolNames, ToolRetry};
 use crate::host::{Host, PinnedHost, Pins, RealHost};
 use crate::lint;
 use crate::project::{Location, Project, own_folder};
@@ -25,6 +28,8 @@ pub struct Workspace {
     pub limit: Option<Permissions>,
     /// What plans leave out.
     pub policy: Policy,
+    retries: Arc<[ToolRetry]>,
+    confirm: Arc<[ToolNames]>,
     /// What the project makes of severities, and the command line over it.
     pub severities: Severities,
     /// About `planrun.yaml` and the app files.
@@ -97,12 +102,23 @@ impl Workspace {
         let limit = limit.transpose().map_err(|error| environment(format!("planrun.yaml: {error}")))?;
         let policy = Policy::from_project(&project.settings.policy);
         let policy = policy.map_err(|error| environment(format!("planrun.yaml: policy: {error}")))?;
+        let retries =
+            retries(&project.settings.retry).map_err(|error| environment(format!("planrun.yaml: {error}")))?;
+        let confirm = project.settings.confirm.iter().map(|name| tool_names(name)).collect::<Result<_, _>>();
+        let confirm = confirm.map_err(|error| environment(format!("planrun.yaml: confirm: {error}")))?;
         let tools = project.catalog(&host, &Arc::new(Permissions::none()), None).signatures().cloned().collect();
         let check = &project.settings.check;
         let severities =
             Severities::parse(&check.deny, &check.allow).map_err(|error| environment(error.to_string()))?;
         let findings = findings.into_iter().map(|found| FileReport::new(found.source, found.diagnostics)).collect();
-        Ok(Self { host, reading, location, project, limit, policy, severities, findings, tools })
+        Ok(Self { host, reading, location, project, limit, policy, retries, confirm, severities, findings, tools })
+    }
+
+    /// What the project says for what plans leave out.
+    #[must_use]
+    pub fn defaults(&self) -> Defaults {
+        let (policy, retries, confirm) = (self.policy.clone(), self.retries.clone(), self.confirm.clone());
+        Defaults { policy, retries, confirm, ..Defaults::default() }
     }
 
     /// Every tool of the project; `endpoint` gives the address that stands in for those of an app.
@@ -234,4 +250,18 @@ impl Files for Disk<'_> {
             Err(error) => Err(format!("`{path}` cannot be read: {error}")),
         }
     }
+}
+/// What `retry` of a project says, by tool.
+fn retries(written: &[(String, Map<String, Json>)]) -> Result<Arc<[ToolRetry]>, String> {
+    let one = |(name, settings): &(String, Map<String, Json>)| {
+        let policy = Map::from_iter([("retry".to_owned(), Json::Object(settings.clone()))]);
+        let retry = Policy::from_project(&policy).map_err(|error| format!("retry of {name}: {error}"))?.retry;
+        Ok(ToolRetry { tools: tool_names(name).map_err(|error| format!("retry: {error}"))?, retry })
+    };
+    written.iter().map(one).collect()
+}
+
+fn tool_names(written: &str) -> Result<ToolNames, String> {
+    ToolNames::find(written)
+        .ok_or_else(|| format!("`{written}` names no tool; write `namespace.tool`, or `namespace.*`"))
 }

@@ -410,7 +410,7 @@ impl Dispatcher<'_> {
                 self.reached(at, Reached::Failed(&error.class));
                 let path = self.path(program, at);
                 let error = Arc::new(StepError::attempt(error, leaf.effect, &path, attempts));
-                self.attempt_failed(at, step, leaf, error);
+                self.attempt_failed(at, (step, signature), leaf, error);
             }
         }
     }
@@ -437,9 +437,15 @@ impl Dispatcher<'_> {
         }
     }
 
-    fn attempt_failed(&mut self, at: NodeRef, step: &Step, leaf: Leaf, error: Arc<StepError>) {
+    fn attempt_failed(
+        &mut self,
+        at: NodeRef,
+        (step, signature): (&Step, &Signature),
+        leaf: Leaf,
+        error: Arc<StepError>,
+    ) {
         let policy = &self.scopes[self.frames[at.0].scope].policy;
-        let (backoff, on) = policy.backoff(step.retry(), leaf.effect);
+        let (backoff, on) = policy.backoff(self.context.defaults.retry_of(step, signature), leaf.effect);
         let wanted = on.iter().any(|pattern| pattern.matches(&error.class));
         // Whatever the plan says: what may have happened is not simply done again.
         let unknown = error.class == ErrorClass::UnknownOutcome;

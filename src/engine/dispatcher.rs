@@ -457,6 +457,7 @@ impl<'a> Dispatcher<'a> {
         outcome.interruption = self.interruption.take();
         (outcome.tasks, outcome.listeners) = (self.task_reports(), self.listener_reports());
         (outcome.questions, outcome.unused_answers) = self.left_open();
+        outcome.asked = self.question_reports();
         outcome.not_undone = self.not_undone();
         if outcome.interruption.is_none() && self.frames.first().is_some_and(|root| root.ending.is_none()) {
             outcome.verification = self.verification();

@@ -17,6 +17,14 @@ use crate::sema::{Call, Confirm, Step, StepKind, Target};
 use crate::types::{Denied, ErrorClass};
 use crate::value::Value;
 
+/// What stands before a step.
+enum Gate<'s> {
+    /// Its own `confirm`.
+    Own(&'s Confirm),
+    /// The project wants a yes before every call of this tool.
+    Project(String),
+}
+
 /// Somebody's yes.
 pub(super) struct Approval {
     question: Arc<Question>,
@@ -27,7 +35,7 @@ pub(super) struct Approval {
 impl Dispatcher<'_> {
     /// Whether a step must wait for an approval before it begins; asks for it then.
     pub(super) fn needs_approval(&mut self, program: &Arc<Program>, at: NodeRef, step: &Step) -> bool {
-        let Some(confirm) = confirm(step) else { return false };
+        let Some(gate) = self.gate(at, step) else { return false };
         if self.people.approvals.contains_key(&at) {
             return false;
         }
@@ -44,7 +52,7 @@ impl Dispatcher<'_> {
                     return false;
                 }
                 let execution = self.first_execution(&path);
-                self.ask_for_approval(program, at, step, confirm, arguments, execution);
+                self.ask_for_approval(program, at, (step, &gate), arguments, execution);
             }
             Err(error) => self.step_failed(at, error),
         }
@@ -71,9 +79,19 @@ impl Dispatcher<'_> {
         let Some((step, ..)) = tool_call(&program, self, at) else { return };
         let Some(leaf) = self.leaves.get(&at) else { return };
         let (arguments, execution) = (leaf.arguments.clone(), self.approved_execution(at, step, leaf));
-        if let Some(confirm) = confirm(step) {
-            self.ask_for_approval(&program, at, step, confirm, arguments, execution);
+        if let Some(gate) = self.gate(at, step) {
+            self.ask_for_approval(&program, at, (step, &gate), arguments, execution);
         }
+    }
+
+    /// What stands before a step. What looks at a step, or takes it back, passes no gate.
+    fn gate<'s>(&self, at: NodeRef, step: &'s Step) -> Option<Gate<'s>> {
+        if let Some(confirm) = step.clauses.as_ref().and_then(|clauses| clauses.confirm.as_ref()) {
+            return Some(Gate::Own(confirm));
+        }
+        let StepKind::Call(Call { target: Target::Tool(signature), .. }) = &step.kind else { return None };
+        let wanted = self.context.defaults.confirm.iter().any(|tools| tools.covers(signature));
+        (wanted && !self.frames[at.0].aside).then(|| Gate::Project(signature.path()))
     }
 
     /// The approval is looked at again when it is used: the call comes back if it may go out.
@@ -84,7 +102,7 @@ impl Dispatcher<'_> {
         step: &Step,
         leaf: Leaf,
     ) -> Option<Leaf> {
-        if confirm(step).is_none() {
+        if self.gate(at, step).is_none() {
             return Some(leaf);
         }
         let path = self.path(program, at);
@@ -135,8 +153,7 @@ impl Dispatcher<'_> {
         &mut self,
         program: &Arc<Program>,
         at: NodeRef,
-        step: &Step,
-        confirm: &Confirm,
+        (step, gate): (&Step, &Gate<'_>),
         arguments: Value,
         execution: u32,
     ) {
@@ -149,8 +166,12 @@ impl Dispatcher<'_> {
             // What was asked then is not what would be done now, so what was answered is void.
             self.recording.forget_answer(&past.question.path(&path));
         }
-        let question =
-            self.question(at, Waiting::Confirm, &confirm.text, confirm.by.as_ref(), confirm.expires.as_ref());
+        let question = match gate {
+            Gate::Own(Confirm { text, by, expires, .. }) => {
+                self.question(at, Waiting::Confirm, text, by.as_ref(), expires.as_ref())
+            }
+            Gate::Project(tool) => Ok(Question::plain(Waiting::Confirm, format!("Call `{tool}`?"))),
+        };
         let question = match question {
             Ok(question) => question,
             Err(error) => return self.expression_failed(program, at, &error),
@@ -183,17 +204,8 @@ impl Dispatcher<'_> {
             Some(Value::Duration(nanos)) => Some(whole_milliseconds(self.context.host.now() + nanos.max(0))),
             _ => None,
         };
-        Ok(Question {
-            kind,
-            text: text_of(text)?,
-            by: by.map(text_of).transpose()?,
-            expires,
-            execution: 0,
-            tool: "".into(),
-            arguments: Value::Map(Arc::default()),
-            binding: "".into(),
-            form: Vec::new(),
-        })
+        let by = by.map(text_of).transpose()?;
+        Ok(Question { by, expires, ..Question::plain(kind, text_of(text)?) })
     }
 
     /// What somebody is shown of what a step would do.
@@ -265,11 +277,6 @@ impl Dispatcher<'_> {
         }
         hash.finalize().to_hex()[..32].into()
     }
-}
-
-/// What a step says of people.
-fn confirm(step: &Step) -> Option<&Confirm> {
-    step.clauses.as_ref()?.confirm.as_ref()
 }
 
 /// The first moment with whole milliseconds that is not before this one: what is written down is exactly what is kept.

@@ -300,6 +300,7 @@ impl Dispatcher<'_> {
         self.frames[at.0].heard.insert(at.1, state);
         if let Err(Ending::Failed(error)) = outcome {
             let path = self.frames[frame].path.clone();
+            self.work_failed(frame, &error, None);
             let error = Arc::new(StepError::of_inner(&error, &path));
             self.record(at.0, at.1).details_mut().error = Some(error.clone());
             self.listener_failed(at, error);

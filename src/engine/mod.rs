@@ -3,6 +3,7 @@
 mod abort;
 mod aftermath;
 mod arguments;
+mod asked;
 mod attempt;
 mod budget;
 mod clock;
@@ -35,6 +36,7 @@ mod task;
 mod timer;
 mod undo;
 mod until;
+mod work;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -42,13 +44,14 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
+pub use asked::{QuestionReport, QuestionStatus};
 pub use copies::{Again, Copied, Copies};
 pub use listener::ListenerReport;
 pub use observer::{Observer, Reached, Silence, short_duration};
 pub use order::Order;
 pub use outcome::{CheckReport, CheckStatus, Interruption, Outcome, StepReport, Usage, Verification};
 pub use people::{Answering, Asker, Asking};
-pub use policy::Defaults;
+pub use policy::{Defaults, ToolNames, ToolRetry};
 pub use signal::{accepts_move, accepts_signal};
 pub use task::{TaskMove, TaskReport};
 pub use until::Until;

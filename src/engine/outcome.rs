@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::Program;
+use super::asked::QuestionReport;
 use super::frame::{Flags, Frame, FrameId, Record, Undone};
 use super::listener::ListenerReport;
 use super::scope::Scope;
@@ -40,6 +41,8 @@ pub struct Outcome {
     pub not_undone: Vec<Arc<StepError>>,
     /// What still waits for an answer, by the paths under which it is answered.
     pub questions: Vec<(Arc<str>, Arc<Question>)>,
+    /// Everything that people were asked, and what became of it.
+    pub asked: Vec<QuestionReport>,
     /// The paths of answers that were given beforehand and that nothing asked for.
     pub unused_answers: Vec<Arc<str>>,
     /// No `recover` arm put a value in the place of a result.
@@ -135,6 +138,8 @@ struct Document<'a> {
     tasks: &'a [TaskReport],
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     listeners: &'a [ListenerReport],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    questions: &'a [QuestionReport],
     verification: &'a Verification,
     usage: Usage,
     error: Option<Value>,
@@ -213,6 +218,7 @@ impl Outcome {
             verification: Verification::default(),
             not_undone: Vec::new(),
             questions: Vec::new(),
+            asked: Vec::new(),
             unused_answers: Vec::new(),
             strict: false,
             trace: Trace::default(),
@@ -313,6 +319,7 @@ impl Outcome {
             steps,
             tasks: &self.tasks,
             listeners: &self.listeners,
+            questions: &self.asked,
             verification: &self.verification,
             usage: self.usage,
             error: self.error.as_ref().map(|error| error.to_value()),

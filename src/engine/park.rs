@@ -11,6 +11,7 @@ use super::dispatcher::{Dispatcher, NodeRef};
 use super::event::Subject;
 use super::frame::{FrameId, Role};
 use super::outcome::Interruption;
+use super::work::Failed;
 use crate::journal::{EventKind, StepError};
 use crate::protocol::StepState;
 use crate::sema::{OnFailure, StepKind};
@@ -23,6 +24,8 @@ pub(super) struct Parking {
     steps: BTreeMap<NodeRef, Arc<StepError>>,
     /// What could begin, had nothing failed.
     held_back: Vec<NodeRef>,
+    /// Tasks that have failed with them.
+    pub(super) failed_work: Vec<Failed>,
     /// The first execution of calls that are done again, by their paths: none before it had this number.
     executions: BTreeMap<Arc<str>, u32>,
 }
@@ -72,11 +75,12 @@ impl Dispatcher<'_> {
     /// Whether the retries of a call were for this failure, and the run shall pause when they are used up.
     pub(super) fn pauses_when_exhausted(&self, at: NodeRef, error: &StepError) -> bool {
         let program = self.program(at.0);
-        let Some((step, call, _)) = tool_call(&program, self, at) else { return false };
+        let Some((step, call, signature)) = tool_call(&program, self, at) else { return false };
+        let retry = self.context.defaults.retry_of(step, &signature);
         let policy = &self.scopes[self.frames[at.0].scope].policy;
-        let retries = step.retry().is_some() || call.effect.repeatable();
-        let (_, on) = policy.backoff(step.retry(), call.effect);
-        retries && policy.pauses_when_exhausted(step.retry()) && on.iter().any(|pattern| pattern.matches(&error.class))
+        let retries = retry.is_some() || call.effect.repeatable();
+        let (_, on) = policy.backoff(retry, call.effect);
+        retries && policy.pauses_when_exhausted(retry) && on.iter().any(|pattern| pattern.matches(&error.class))
     }
 
     /// Whether something in a frame can stand still until another process goes on with the run.
@@ -107,8 +111,9 @@ impl Dispatcher<'_> {
             output: None,
             error: Some(&error),
         });
-        self.parking.steps.insert(at, error);
+        self.parking.steps.insert(at, error.clone());
         self.commit(&[Subject::Step(at)]);
+        self.work_failed(at.0, &error, Some(at));
     }
 
     /// The error of a step that stands still, which ends because of something else.
@@ -165,6 +170,7 @@ impl Dispatcher<'_> {
     fn retry_step(&mut self, at: NodeRef) {
         let path = self.own_path(at);
         self.emit(EventKind::StepRetried { path: &path });
+        self.work_taken_up(at);
         self.leave_parking(at);
         self.leave_behind(at);
         let record = self.record(at.0, at.1);

@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::Program;
+use super::asked::{Asked, QuestionStatus};
 use super::clock;
 use super::dispatcher::{Dispatcher, NodeRef, Timer};
 use super::gate::Approval;
@@ -61,6 +62,8 @@ pub(super) struct People {
     holds: BTreeMap<NodeRef, Hold>,
     by_step: BTreeMap<Arc<str>, NodeRef>,
     pub approvals: BTreeMap<NodeRef, Approval>,
+    /// Everything that was asked.
+    pub asked: Vec<Asked>,
     /// Questions that nobody has been turned to with.
     unsought: Vec<NodeRef>,
     answering: Answering,
@@ -92,6 +95,7 @@ impl People {
             holds: BTreeMap::new(),
             by_step: BTreeMap::new(),
             approvals: BTreeMap::new(),
+            asked: Vec::new(),
             unsought: Vec::new(),
             answering,
             asking: 0,
@@ -172,6 +176,7 @@ impl Dispatcher<'_> {
     pub(super) fn ask(&mut self, program: &Program, at: NodeRef, question: Arc<Question>) {
         let path = self.path(program, at);
         self.people.questions.ask(&path, question.clone());
+        self.note_asked(at, question.path(&path), question.clone());
         self.people.unsought.push(at);
         let until = question.expires;
         self.hold(at, path, Some(question), until);
@@ -215,6 +220,7 @@ impl Dispatcher<'_> {
             self.people.approvals.remove(&at);
         }
         if let Some((path, _)) = self.unhold(at) {
+            self.note_closed(at, QuestionStatus::Withdrawn);
             self.compounds.remove(&at);
             self.people.questions.close(&path, false);
         }
@@ -313,6 +319,7 @@ impl Dispatcher<'_> {
         let Some((_, hold)) = self.unhold(at) else { return };
         self.people.questions.answered(&answer.path);
         let Some(question) = hold.question else { return };
+        self.note_answered(at, question.kind, answer);
         match question.kind {
             Waiting::Confirm if answer.value == Value::Bool(true) => self.approve(at, &question),
             Waiting::Confirm => {
@@ -338,6 +345,7 @@ impl Dispatcher<'_> {
             return self.complete(at, Value::Null);
         }
         self.emit(EventKind::TimerFired { path: &path, timer: Bound::Expires });
+        self.note_closed(at, QuestionStatus::Expired);
         self.people.questions.close(&path, true);
         self.unanswered(at, ErrorClass::Denied(Denied::Expired), "nobody answered in time".to_owned());
     }

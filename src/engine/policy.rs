@@ -1,9 +1,10 @@
 //! The settings that hold for one plan instance: its own over those of the project over the defaults.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use crate::sema::{Backoff, Budget, OnFailure, Policy, Retry};
-use crate::types::{Effect, ErrorPattern};
+use crate::sema::{Backoff, Budget, OnFailure, Policy, Retry, Step};
+use crate::types::{Effect, ErrorPattern, Signature};
 
 /// Settings of the project, for what a plan leaves out.
 #[derive(Clone, Debug, Default)]
@@ -11,8 +12,51 @@ pub struct Defaults {
     pub policy: Policy,
     /// Over what the plan says, from the command line.
     pub max_steps: Option<u64>,
+    /// How steps that say nothing of it are retried, by what they call: effects too.
+    pub retries: Arc<[ToolRetry]>,
+    /// The tools before each call of which the project wants somebody's yes, where the step has no `confirm` of its own.
+    pub confirm: Arc<[ToolNames]>,
     /// No `recover` arm puts a value in the place of a result: see [`Plan::is_placeholder`](crate::sema::Plan::is_placeholder).
     pub strict: bool,
+}
+
+/// Tools that a project speaks of: one, or all of a namespace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolNames {
+    namespace: Arc<str>,
+    tool: Option<Arc<str>>,
+}
+
+impl ToolNames {
+    /// `namespace.tool`, or `namespace.*`; nothing where the text is neither.
+    #[must_use]
+    pub fn find(written: &str) -> Option<Self> {
+        let (namespace, tool) = written.split_once('.')?;
+        let tool = (tool != "*").then(|| tool.into());
+        (!namespace.is_empty() && tool.as_deref() != Some("")).then(|| Self { namespace: namespace.into(), tool })
+    }
+
+    /// Whether this tool is among them.
+    #[must_use]
+    pub fn covers(&self, called: &Signature) -> bool {
+        self.namespace == called.namespace && self.tool.as_ref().is_none_or(|tool| *tool == called.name)
+    }
+}
+
+/// `retry` of a project: what a step's own `retry` would say, for calls of these tools.
+#[derive(Clone, Debug)]
+pub struct ToolRetry {
+    pub tools: ToolNames,
+    pub retry: Retry,
+}
+
+impl Defaults {
+    /// What a step's own `retry` says; else what the project says of the tool, or of its namespace.
+    pub(super) fn retry_of<'s>(&'s self, step: &'s Step, called: &Signature) -> Option<&'s Retry> {
+        let own = || self.retries.iter().filter(|known| known.tools.covers(called));
+        let known = || own().find(|known| known.tools.tool.is_some()).or_else(|| own().next());
+        step.retry().or_else(|| known().map(|known| &known.retry))
+    }
 }
 
 /// How long an attempt may take when nobody says: without a bound a lost answer would hold a run for ever.

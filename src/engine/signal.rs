@@ -81,7 +81,7 @@ impl Dispatcher<'_> {
         self.emit(EventKind::TaskMoved { path: name, status, context: &raw, refused: refused.as_deref() });
         self.recording.taken(message);
         if let Ok((at, (status, given))) = moved {
-            self.change(at, status, &given, "signal".into());
+            self.change(at, status, &given, "signal".into(), None);
             self.commit(&[Subject::Task(at)]);
         }
     }

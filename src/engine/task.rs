@@ -12,7 +12,7 @@ use super::frame::{FrameId, Microseconds};
 use super::settle::End;
 use super::step::checked;
 use crate::eval::EvalError;
-use crate::journal::EventKind;
+use crate::journal::{EventKind, StepError};
 use crate::sema::{Set, Status, Task, TaskId};
 use crate::types::{Type, check_value};
 use crate::value::{Key, Value};
@@ -30,6 +30,7 @@ struct Move {
     status: Status,
     reason: Arc<str>,
     at: Microseconds,
+    error: Option<Arc<StepError>>,
 }
 
 /// What became of one task.
@@ -46,8 +47,11 @@ pub struct TaskReport {
 #[derive(Clone, Debug, Serialize)]
 pub struct TaskMove {
     pub status: Arc<str>,
-    /// `initialized`, `set`, the firing that set it, or `signal`.
+    /// `initialized`, `set`, the firing that set it or whose failure it was, `retried`, or `signal`.
     pub reason: Arc<str>,
+    /// The failure behind it: that of its work, or the one that the arm around the `set` has caught.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<Value>,
     /// RFC 3339.
     pub at: String,
 }
@@ -62,7 +66,7 @@ impl Dispatcher<'_> {
         if let Some(place) = self.frames[frame].slots.get_mut(task.slot as usize) {
             *place = Value::Map(Arc::new(context));
         }
-        let first = Move { status: Status(0), reason: "initialized".into(), at: self.elapsed() };
+        let first = Move { status: Status(0), reason: "initialized".into(), at: self.elapsed(), error: None };
         self.reactions.tasks.insert((frame, id), TaskState { status: Status(0), trace: vec![first] });
     }
 
@@ -95,7 +99,7 @@ impl Dispatcher<'_> {
         };
         let firing = self.firing_around(at.0);
         let reason = firing.map_or_else(|| "set".into(), |firing| self.frames[firing].path.clone());
-        self.change(home, set.status, &given, reason);
+        self.change(home, set.status, &given, reason, self.caught_around(at.0));
         let (path, context) = (self.task_path(home), self.context_of(home));
         self.emit(EventKind::TaskSet { path: &path, status: task.status_name(set.status), context: &context });
         self.settle(at, End::Completed(Value::Null));
@@ -103,7 +107,14 @@ impl Dispatcher<'_> {
     }
 
     /// Moves a task and merges what is given into its context.
-    pub(super) fn change(&mut self, at: TaskRef, status: Status, given: &Value, reason: Arc<str>) {
+    pub(super) fn change(
+        &mut self,
+        at: TaskRef,
+        status: Status,
+        given: &Value,
+        reason: Arc<str>,
+        error: Option<Arc<StepError>>,
+    ) {
         if !self.reactions.tasks.contains_key(&at) {
             // Its declaration stands under a condition that did not hold.
             self.declare(at.0, at.1);
@@ -117,7 +128,7 @@ impl Dispatcher<'_> {
         let now = self.elapsed();
         if let Some(state) = self.reactions.tasks.get_mut(&at) {
             state.status = status;
-            state.trace.push(Move { status, reason, at: now });
+            state.trace.push(Move { status, reason, at: now, error });
         }
     }
 
@@ -144,6 +155,7 @@ impl Dispatcher<'_> {
                 status: name(moved.status),
                 reason: moved.reason.clone(),
                 at: self.instant(moved.at),
+                error: moved.error.as_ref().map(|error| error.to_value()),
             };
             TaskReport {
                 name: self.task_path(*at),

@@ -182,6 +182,22 @@ impl Questions {
 const GATE: &str = "confirm";
 
 impl Question {
+    /// A question of which only the text is known.
+    #[must_use]
+    pub fn plain(kind: Waiting, text: impl Into<Arc<str>>) -> Self {
+        Self {
+            kind,
+            text: text.into(),
+            by: None,
+            expires: None,
+            execution: 0,
+            tool: "".into(),
+            arguments: Value::Map(Arc::default()),
+            binding: "".into(),
+            form: Vec::new(),
+        }
+    }
+
     /// Whether it is the question of this kind about this execution.
     #[must_use]
     pub fn concerns(&self, kind: Waiting, execution: u32) -> bool {

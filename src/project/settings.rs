@@ -13,8 +13,21 @@ use crate::tools::app::variables;
 use crate::tools::app::yaml::{self, Content, Node};
 
 /// The keys of the file.
-const KEYS: [&str; 11] =
-    ["apps", "allow", "policy", "check", "mcp", "a2a", "openapi", "processes", "models", "journal", "engine"];
+const KEYS: [&str; 13] = [
+    "apps",
+    "allow",
+    "policy",
+    "retry",
+    "confirm",
+    "check",
+    "mcp",
+    "a2a",
+    "openapi",
+    "processes",
+    "models",
+    "journal",
+    "engine",
+];
 /// Keys whose meaning is fixed, and which nothing reads yet.
 const LATER: [&str; 7] = ["mcp", "a2a", "openapi", "processes", "models", "journal", "engine"];
 const ALLOW: [&str; 7] = ["net", "read", "write", "run", "env", "tools", "agents"];
@@ -40,6 +53,10 @@ pub struct Settings {
     pub allow: Option<Grant>,
     /// What a plan's `policy` leaves out, by the names that it has there: text for words and lengths of time.
     pub policy: Map<String, Json>,
+    /// What steps that say nothing of it do where a call of such a tool fails: by `namespace.tool`, or `namespace.*`.
+    pub retry: Vec<(String, Map<String, Json>)>,
+    /// The tools before each call of which somebody has to say yes: `namespace.tool`, or `namespace.*`.
+    pub confirm: Vec<String>,
     pub check: CheckSettings,
 }
 
@@ -77,8 +94,11 @@ pub(super) fn read(source: &SourceFile, host: &dyn Host, found: &mut Vec<Diagnos
     let apps = section.get("apps").map(|node| texts(node, "apps")).transpose()?;
     let allow = section.get("allow").map(|node| allow(node, found)).transpose()?;
     let policy = section.get("policy").map(|node| policy(node, found)).transpose()?.unwrap_or_default();
+    let retry = section.get("retry").map(|node| retry(node, found)).transpose()?.unwrap_or_default();
+    let confirm = section.get("confirm").map(|node| texts(node, "confirm")).transpose()?.unwrap_or_default();
+    let confirm = confirm.into_iter().map(|(tool, _)| tool).collect();
     let check = section.get("check").map(|node| check(node, found)).transpose()?.unwrap_or_default();
-    Ok(Read { settings: Settings { allow, policy, check }, apps })
+    Ok(Read { settings: Settings { allow, policy, retry, confirm, check }, apps })
 }
 
 /// A mapping with known keys.
@@ -127,6 +147,22 @@ fn policy(node: &Node, found: &mut Vec<Diagnostic>) -> Result<Map<String, Json>,
         }
     }
     Ok(policy)
+}
+
+/// `retry: { access.*: { attempts: 3, on: [transient, tool.failed] } }`
+fn retry(node: &Node, found: &mut Vec<Diagnostic>) -> Result<Vec<(String, Map<String, Json>)>, Fault> {
+    let Some(entries) = node.entries() else {
+        let message = format!("`retry` must be a mapping from tools to settings, and is {}", node.kind());
+        return Err(Fault::new(node.span, message));
+    };
+    let mut retries = Vec::new();
+    for entry in entries {
+        section(&format!("`retry` of {}", entry.name), &entry.value, &RETRY, found)?;
+        let Json::Object(mut settings) = entry.value.to_json() else { continue };
+        settings.retain(|key, _| RETRY.contains(&key.as_str()));
+        retries.push((entry.name.clone(), settings));
+    }
+    Ok(retries)
 }
 
 fn check(node: &Node, found: &mut Vec<Diagnostic>) -> Result<CheckSettings, Fault> {
@@ -214,6 +250,16 @@ mod tests {
             told("allow: { net: { a: 1 } }"),
             "/p/planrun.yaml:1:15: `net` must be a list of texts, and here is a mapping"
         );
+    }
+
+    #[test]
+    fn retries_are_by_tool() {
+        let (project, found) = load("retry: { hr.*: { attempts: 3, on: [tool.failed], atempts: 1 } }").unwrap();
+        assert_eq!(found, ["config-key /p/planrun.yaml `atempts` attempts"]);
+        let (tool, settings) = &project.settings.retry[0];
+        assert_eq!((&**tool, &settings["attempts"]), ("hr.*", &3.into()));
+        let fault = load("retry: [hr]").unwrap_err();
+        assert_eq!(fault.0, "/p/planrun.yaml:1:8: `retry` must be a mapping from tools to settings, and is a list");
     }
 
     #[test]

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::plan::{Status, Task};
+use super::plan::{FAILED, Status, Task};
 use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::{Field, Type};
@@ -23,12 +23,15 @@ pub(super) struct Contexts {
     unsure: BTreeSet<(u32, Arc<str>)>,
     rounds: usize,
     changed: bool,
+    /// How many listeners stand around the statements that are being read.
+    listeners: usize,
 }
 
 /// One `set`, as far as the text tells.
 struct Written {
     span: Span,
     status: Arc<str>,
+    in_listener: bool,
     /// The fields that it names; `None` where the context is no object literal, so that its type has to tell.
     fields: Option<BTreeSet<Arc<str>>>,
 }
@@ -55,7 +58,7 @@ impl Contexts {
     /// The type of the context in a snapshot in which the task has one of these statuses.
     pub(super) fn in_snapshot(&self, task: &Task, statuses: &BTreeSet<Status>) -> Type {
         // Nobody gives a context at the start, nor when the task is moved from outside.
-        if task.external || statuses.contains(&Status(0)) {
+        if task.external || statuses.contains(&Status(0)) || self.fails_by_itself(task, statuses) {
             return Self::at_first(task);
         }
         let leads = |written: &&Written| task.status(&written.status).is_some_and(|status| statuses.contains(&status));
@@ -64,6 +67,14 @@ impl Contexts {
         fields(&task.context, |field| {
             if sets.iter().all(|written| self.gives(written, &field.name)) { field.clone() } else { optional(field) }
         })
+    }
+
+    /// Whether one of these statuses is that of a task whose work has failed: see [`Plan::fails_with`](super::Plan::fails_with).
+    fn fails_by_itself(&self, task: &Task, statuses: &BTreeSet<Status>) -> bool {
+        let sets = self.sets.get(&task.name).map_or(&[][..], Vec::as_slice);
+        task.status(FAILED).is_some_and(|failed| statuses.contains(&failed))
+            && sets.iter().any(|written| written.in_listener)
+            && sets.iter().all(|written| &*written.status != FAILED)
     }
 
     /// The type of the context for readers below a `set` that surely happens, from the type above it.
@@ -110,13 +121,18 @@ impl Contexts {
                         Some(ast::ExprKind::Object(entries)) => named(entries),
                         Some(_) => None,
                     };
-                    let written = Written { span: statement.span, status: status.text.clone(), fields };
+                    let (status, in_listener) = (status.text.clone(), self.listeners > 0);
+                    let written = Written { span: statement.span, status, in_listener, fields };
                     self.sets.entry(task.text.clone()).or_default().push(written);
                 }
                 ast::StatementKind::If { arms, otherwise } => {
                     arms.iter().map(|(_, block)| block).chain(otherwise).for_each(|block| self.inner(block));
                 }
-                ast::StatementKind::Listener { body, .. } => self.inner(body),
+                ast::StatementKind::Listener { body, .. } => {
+                    self.listeners += 1;
+                    self.inner(body);
+                    self.listeners -= 1;
+                }
                 ast::StatementKind::Step(step) => self.collect_step(step),
                 ast::StatementKind::Policy(_)
                 | ast::StatementKind::Allow(_)

@@ -1,8 +1,11 @@
 //! The namespace `fs`: reading, listing and replacing files inside of what is allowed.
 
+use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use reqwest::Url;
 
 use super::{Answer, CallError, Outcome, Permissions, Reply, Request, Transport};
 use crate::host::Host;
@@ -112,7 +115,8 @@ impl FileWorld {
     /// The canonical path of a file that may be read. What is denied is denied whether it exists or not, so that
     /// nobody finds out by asking.
     fn existing(&self, written: &str) -> Result<PathBuf, CallError> {
-        let path = self.root.join(written);
+        let local = local_path(written).ok_or_else(|| elsewhere(written))?;
+        let path = self.root.join(&*local);
         match self.host.canonical(&path) {
             Ok(path) => self.permissions.read(&path, written).map(|()| path),
             Err(problem) => {
@@ -124,6 +128,7 @@ impl FileWorld {
 
     /// The canonical path of a file that may be written: its own, or that of its folder where there is none yet.
     fn writable(&self, written: &str) -> Result<PathBuf, CallError> {
+        local_path(written).ok_or_else(|| elsewhere(written))?;
         let path = reached_file(&*self.host, &self.root, written, true);
         let path = path.ok_or_else(|| wrong(&format!("{written} names no file")))?;
         self.permissions.write(&path, written)?;
@@ -131,10 +136,29 @@ impl FileWorld {
     }
 }
 
+/// The path of a file on this machine: of an address such as `file:///data/a%20b.txt` what it names, of anything without
+/// a scheme the text itself. None for an address of something else.
+#[must_use]
+pub fn local_path(written: &str) -> Option<Cow<'_, str>> {
+    let scheme = written.split_once("://").map(|(scheme, _)| scheme);
+    let is_scheme = |scheme: &str| {
+        scheme.starts_with(|first: char| first.is_ascii_alphabetic())
+            && scheme.chars().all(|next| next.is_ascii_alphanumeric() || "+-.".contains(next))
+    };
+    if !scheme.is_some_and(is_scheme) {
+        return Some(Cow::Borrowed(written));
+    }
+    let address = Url::parse(written).ok()?;
+    if address.scheme() != "file" || address.query().is_some() || address.fragment().is_some() {
+        return None;
+    }
+    address.to_file_path().ok()?.into_os_string().into_string().ok().map(Cow::Owned)
+}
+
 /// The canonical path that permissions are asked about where a plan says `written`; none where it names no file.
 #[must_use]
 pub fn reached_file(host: &dyn Host, root: &Path, written: &str, writes: bool) -> Option<PathBuf> {
-    let path = root.join(written);
+    let path = root.join(&*local_path(written)?);
     if let Ok(canonical) = host.canonical(&path) {
         return Some(canonical);
     }
@@ -176,6 +200,10 @@ fn told(written: &str, problem: &io::Error) -> CallError {
 
 fn failed(message: &str, sent: Sent) -> CallError {
     CallError { class: ErrorClass::Tool("failed".into()), message: message.into(), sent, retry_after: None }
+}
+
+fn elsewhere(written: &str) -> CallError {
+    wrong(&format!("{written} is not the address of a file on this machine; write a path, or `file:///…`"))
 }
 
 fn wrong(message: &str) -> CallError {

@@ -17,7 +17,7 @@ pub use allowed::Allowed;
 pub use catalog::{BUILT_IN, Catalog, Namespace, Tool};
 pub use credential::{sensitive_arguments, sensitive_result};
 pub use effect::{Given, effect_of};
-pub use files::reached_file;
+pub use files::{local_path, reached_file};
 pub use permissions::{Grant, OWN_FOLDER, PermissionError, Permissions};
 pub use transport::{Answer, CallError, Outcome, Reply, Request, StandIn, Transport};
 pub use wanted::{Wanted, wanted_permission};

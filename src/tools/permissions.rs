@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use globset::{GlobBuilder, GlobMatcher};
 use reqwest::Url;
 
-use super::CallError;
+use super::{CallError, local_path};
 use crate::host::Host;
 use crate::protocol::Sent;
 use crate::types::{Denied, ErrorClass};
@@ -18,9 +18,11 @@ pub const OWN_FOLDER: &str = ".planrun";
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Grant {
-    /// Hosts with ports: `127.0.0.1:*`, `*.example.com:8443`, `api.example.com` for the ports 80 and 443.
+    /// Hosts with ports: `127.0.0.1:*`, `*.example.com:8443`, `api.example.com` for the ports 80 and 443. With a scheme
+    /// before it, such as `https://api.example.com`, only by that.
     pub net: Vec<String>,
-    /// Globs of files, and folders with all that is in them. Relative ones begin at the project's root.
+    /// Globs of files, and folders with all that is in them. Relative ones begin at the project's root; `file:///…` is an
+    /// absolute one.
     pub read: Vec<String>,
     pub write: Vec<String>,
     /// Programs, by the word that calls them.
@@ -56,6 +58,8 @@ struct Compiled {
 
 #[derive(Clone, Debug)]
 struct HostPattern {
+    /// Any of the web's where it has none.
+    scheme: Option<&'static str>,
     host: GlobMatcher,
     port: PortPattern,
 }
@@ -115,7 +119,7 @@ impl Permissions {
             return Err(denied("net", "", &format!("the address {url} names no host")));
         };
         let usual = url.port().is_none();
-        if self.all(|grant| grant.net.iter().any(|pattern| pattern.matches(host, port, usual))) {
+        if self.all(|grant| grant.net.iter().any(|pattern| pattern.matches(url.scheme(), host, port, usual))) {
             return Ok(());
         }
         Err(denied("net", &format!("{host}:{port}"), &format!("requests to {host}:{port} are not allowed")))
@@ -171,7 +175,10 @@ impl Permissions {
 }
 
 impl HostPattern {
-    fn matches(&self, host: &str, port: u16, usual: bool) -> bool {
+    fn matches(&self, scheme: &str, host: &str, port: u16, usual: bool) -> bool {
+        if self.scheme.is_some_and(|wanted| wanted != scheme) {
+            return false;
+        }
         let port = match self.port {
             PortPattern::Any => true,
             PortPattern::One(wanted) => wanted == port,
@@ -213,23 +220,28 @@ fn glob(setting: &'static str, pattern: &str, written: &str) -> Result<GlobMatch
     Ok(glob.compile_matcher())
 }
 
-/// `api.example.com`, `*.example.com:8443`, `127.0.0.1:*`, `[::1]:80`
+/// `api.example.com`, `*.example.com:8443`, `127.0.0.1:*`, `[::1]:80`, `https://api.example.com`
 fn host_pattern(written: &str) -> Result<HostPattern, PermissionError> {
     let error =
         |problem: &str| PermissionError { setting: "net", pattern: written.to_owned(), problem: problem.into() };
-    if written.contains('/') {
+    let (scheme, place) = match written.split_once("://") {
+        Some(("http", place)) => (Some("http"), place),
+        Some(("https", place)) => (Some("https"), place),
+        Some(_) | None => (None, written),
+    };
+    if place.contains('/') {
         return Err(error("is an address; write only the host and its port, such as `api.example.com:443`"));
     }
-    let behind_bracket = written.rfind(']').map_or(0, |at| at + 1);
-    let (host, port) = match written[behind_bracket..].rfind(':') {
-        Some(at) => (&written[..behind_bracket + at], Some(&written[behind_bracket + at + 1..])),
-        None => (written, None),
+    let behind_bracket = place.rfind(']').map_or(0, |at| at + 1);
+    let (host, port) = match place[behind_bracket..].rfind(':') {
+        Some(at) => (&place[..behind_bracket + at], Some(&place[behind_bracket + at + 1..])),
+        None => (place, None),
     };
     if host.is_empty() {
         return Err(error("names no host"));
     }
     let port = match port {
-        None if written == "*" => PortPattern::Any,
+        None if place == "*" => PortPattern::Any,
         None => PortPattern::Default,
         Some("*") => PortPattern::Any,
         Some(digits) => PortPattern::One(digits.parse().map_err(|_| error("has a port that is no number"))?),
@@ -240,7 +252,7 @@ fn host_pattern(written: &str) -> Result<HostPattern, PermissionError> {
     } else {
         ascii_host(host).ok_or_else(|| error("is no name of a host"))?
     };
-    Ok(HostPattern { host: glob("net", &host.to_ascii_lowercase(), written)?, port })
+    Ok(HostPattern { scheme, host: glob("net", &host.to_ascii_lowercase(), written)?, port })
 }
 
 /// The form in which a name goes over the wire. Names with wild cards stay as they are.
@@ -259,9 +271,14 @@ fn path_globs(
     root: &Path,
     host: &dyn Host,
 ) -> Result<Vec<GlobMatcher>, PermissionError> {
-    let parts: Vec<&str> = written.split('/').collect();
+    let local = local_path(written).ok_or_else(|| PermissionError {
+        setting,
+        pattern: written.to_owned(),
+        problem: "is not the address of a file on this machine; write a path, or `file:///…`".into(),
+    })?;
+    let parts: Vec<&str> = local.split('/').collect();
     let plain = parts.iter().take_while(|part| !part.contains(['*', '?', '[', '{', '\\'])).count();
-    let literal = if written.starts_with('/') && plain == 1 { "/".into() } else { parts[..plain].join("/") };
+    let literal = if local.starts_with('/') && plain == 1 { "/".into() } else { parts[..plain].join("/") };
     let base = resolved(&root.join(literal), host);
     let base = globset::escape(base.to_str().ok_or_else(|| PermissionError {
         setting,
@@ -345,6 +362,10 @@ mod tests {
         assert!(reaches(&["[::1]:80"], "http://[::1]/"));
         assert!(reaches(&["例子.测试"], "http://例子.测试/"));
         assert!(reaches(&["*"], "http://example.com:1/"));
+        assert!(reaches(&["https://example.com"], "https://example.com/x"));
+        assert!(!reaches(&["https://example.com"], "http://example.com/x"));
+        assert!(!reaches(&["https://example.com"], "https://example.com:8443/x"));
+        assert!(reaches(&["http://[::1]:8080"], "http://[::1]:8080/x"));
         assert!(!reaches(&["127.0.0.1:*"], "http://127.0.0.1:80@evil.example/"));
     }
 
@@ -354,7 +375,8 @@ mod tests {
             |grant: Grant| Permissions::new(&grant, Path::new("/"), &MemoryHost::new(1)).unwrap_err().to_string();
         let net = |pattern: &str| broken(Grant { net: list(&[pattern]), ..Grant::default() });
         assert_eq!(net("a.b:x"), "allow.net: `a.b:x` has a port that is no number");
-        assert!(net("https://a.b").contains("write only the host"));
+        assert!(net("https://a.b/x").contains("write only the host"));
+        assert!(net("ftp://a.b").contains("write only the host"));
         assert!(
             broken(Grant { read: list(&["a/{b"]), ..Grant::default() }).starts_with("allow.read: `a/{b` is no pattern")
         );

@@ -299,7 +299,7 @@ fn s3_22_killed_at_any_moment_a_hire_goes_on_and_calls_nothing_twice() {
 fn s3_30_before_the_end_nothing_is_verified() {
     let office = Office::open(["--failures", "send_email=1"]);
     assert_eq!(office.hire().status, 4);
-    let nothing = json!({ "verified": 0, "unverified": 0, "failed": 0, "checks": [] });
+    let nothing = json!({ "verified": 0, "unverified": 0, "failed": 0, "inconclusive": 0, "checks": [] });
     let shown = office.show("hire");
     assert_eq!((&shown["status"], &shown["verification"]), (&json!("paused"), &nothing));
     assert!(!office.events("hire").iter().any(|(_, path, _)| path.ends_with(".verify")));
@@ -307,13 +307,14 @@ fn s3_30_before_the_end_nothing_is_verified() {
     assert!(paused.contains("\ntasks: hired running, ") && !paused.contains("verified"), "{paused}");
     assert_eq!(office.resume().status, 0);
     let told = &office.show("hire")["verification"];
-    let check = |path: &str, status: &str| json!({ "path": path, "status": status });
+    let verified = |path: &str, tool: &str| json!({ "path": path, "status": "verified", "tools": [tool] });
+    let unverified = |path: &str| json!({ "path": path, "status": "unverified" });
     let checks = [
-        check("admit[0].badge", "verified"),
-        check("ask[0].asked", "unverified"),
-        check("equip[0].computer", "verified"),
-        check("register[0].profile", "verified"),
-        check("welcome[0].sent", "unverified"),
+        verified("admit[0].badge", "access.query_access"),
+        unverified("ask[0].asked"),
+        verified("equip[0].computer", "inventory.check_outbound_status"),
+        verified("register[0].profile", "hr.query_profile"),
+        unverified("welcome[0].sent"),
     ];
     assert_eq!(told["checks"], json!(checks));
 }

@@ -51,6 +51,7 @@ mod sessions;
 mod shop;
 mod support;
 mod syntax;
+mod systems;
 mod test_report;
 mod tidy;
 mod tools;

@@ -281,11 +281,7 @@ impl Job {
         Context {
             limit: self.workspace.limit.clone(),
             root: self.workspace.project.root.clone(),
-            defaults: Defaults {
-                policy: self.workspace.policy.clone(),
-                max_steps: self.max_steps,
-                strict: self.strict,
-            },
+            defaults: Defaults { max_steps: self.max_steps, strict: self.strict, ..self.workspace.defaults() },
             log: self.log.take(),
             definitions: std::mem::take(&mut self.definitions),
             past: self.past.take(),

@@ -114,7 +114,8 @@ fn has_tests(suite: &Suite) -> bool {
 pub(super) fn stage(workspace: &Workspace) -> Stage {
     Stage {
         limit: workspace.limit.clone(),
-        defaults: Defaults { policy: workspace.policy.clone(), ..Defaults::default() },
+        // Tests are about plans, and answer what these ask.
+        defaults: Defaults { confirm: Arc::default(), ..workspace.defaults() },
         root: workspace.project.root.clone(),
         made_up: Arc::default(),
     }

@@ -69,8 +69,7 @@ pub(super) fn replay(
     let mut found = inputs(&checked.plan, &then.inputs);
     let (mut steps, mut ended) = (0, RunState::Running);
     if found.is_empty() {
-        let policy = workspace.policy.clone();
-        let defaults = Defaults { policy, max_steps: job.max_steps, strict: job.strict };
+        let defaults = Defaults { max_steps: job.max_steps, strict: job.strict, ..workspace.defaults() };
         let stage = Stage { defaults, ..files::stage(&workspace) };
         let program = Arc::new(Program::new(checked.plan.clone()));
         let now = live_again(&stage, &program, &then).map_err(|error| Failure::Environment(error.to_string()))?;

@@ -38,6 +38,8 @@ pub(super) struct Flow<'a> {
     owners: Vec<Option<At>>,
     /// Every `set`.
     sets: Vec<(At, &'a Set)>,
+    /// The tasks that fail with a listener, by its body.
+    fails: Vec<(BlockId, Vec<(TaskId, Status)>)>,
     /// Whether what each statement waits for can come.
     begins: Vec<Vec<bool>>,
     /// Whether each vertex can be behind us: ended, or passed over.
@@ -55,6 +57,7 @@ impl<'a> Flow<'a> {
             plan,
             owners: owners(plan),
             sets: sets(plan),
+            fails: fails(plan),
             begins: plan.blocks.iter().map(|block| vec![false; block.nodes.len()]).collect(),
             settles: graph.blocks.iter().map(|block| vec![false; block.dag.node_count()]).collect(),
             statuses: plan.tasks.iter().map(at_first).collect(),
@@ -155,6 +158,13 @@ impl<'a> Flow<'a> {
             let (at, set) = self.sets[index];
             if self.begins(at) {
                 news |= self.statuses[set.task.0 as usize].insert(set.status);
+            }
+        }
+        for index in 0..self.fails.len() {
+            if self.opens(self.fails[index].0) {
+                for (task, status) in &self.fails[index].1 {
+                    news |= self.statuses[task.0 as usize].insert(*status);
+                }
             }
         }
         news
@@ -270,6 +280,14 @@ fn sets(plan: &Plan) -> Vec<(At, &Set)> {
     all(plan)
         .filter_map(|(at, node)| if let NodeKind::Set(set) = &node.kind { Some((at, &**set)) } else { None })
         .collect()
+}
+
+fn fails(plan: &Plan) -> Vec<(BlockId, Vec<(TaskId, Status)>)> {
+    let bodies = all(plan).filter_map(|(_, node)| match &node.kind {
+        NodeKind::Listener(listener) => Some(listener.body),
+        _ => None,
+    });
+    bodies.map(|body| (body, plan.fails_with(body))).filter(|(_, tasks)| !tasks.is_empty()).collect()
 }
 
 /// The first status, and all where somebody outside may move the task.

@@ -19,7 +19,7 @@ pub use step::{
     Ask, Call, Clauses, Confirm, Each, Infer, Input, InputField, Recover, Repeat, Step, StepKind, Target, Touch, Until,
     Verify, Wait,
 };
-pub use task::{Event, EventKind, Listener, PlanTest, Set, Status, Task, TaskId, TaskTest};
+pub use task::{Event, EventKind, FAILED, Listener, PlanTest, Set, Status, Task, TaskId, TaskTest};
 
 /// A plan that may run.
 #[derive(Debug)]

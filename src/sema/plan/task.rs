@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::BlockId;
+use super::{BlockId, NodeKind, Plan};
 use crate::sema::Place;
 use crate::sema::expr::{Code, StateTest};
 use crate::source::Span;
@@ -137,8 +137,37 @@ impl PlanTest {
 /// The statuses of a task that names none.
 const STATUSES: [&str; 4] = ["pending", "running", "done", "failed"];
 
+/// The status of a task whose work has failed, where it has such a one.
+pub const FAILED: &str = "failed";
+
 /// The statuses in which a task has ended, whatever else it may have.
 const ENDS: [&str; 3] = ["done", "failed", "cancelled"];
+
+impl Plan {
+    /// The tasks that fail with a listener, by its body: those whose `set` stands there. Where a `set` of the plan moves
+    /// one to `failed`, its author has said when that is; an `external` one is as those outside say.
+    #[must_use]
+    pub fn fails_with(&self, body: BlockId) -> Vec<(TaskId, Status)> {
+        let mut found = BTreeSet::new();
+        let mut open = vec![body];
+        while let Some(block) = open.pop() {
+            for node in &self.block(block).nodes {
+                if let NodeKind::Set(set) = &node.kind {
+                    found.insert(set.task);
+                }
+                node.inner(&mut |inner| open.push(inner));
+            }
+        }
+        let own = found.into_iter().filter_map(|id| {
+            let task = self.task(id);
+            let failed = task.status(FAILED).filter(|_| !task.external)?;
+            let all = self.blocks.iter().flat_map(|block| &block.nodes);
+            let mut sets = all.filter_map(|node| if let NodeKind::Set(set) = &node.kind { Some(set) } else { None });
+            (!sets.any(|set| set.task == id && set.status == failed)).then_some((id, failed))
+        });
+        own.collect()
+    }
+}
 
 impl Task {
     /// The statuses of a task that names none.

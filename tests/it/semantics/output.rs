@@ -35,7 +35,7 @@ fn s0_1_every_step_has_a_row_and_the_run_has_the_last_one() {
     assert_eq!(rows[0], json!({"step_id": "one", "tool": "calc.add", "ok": true, "output": sum}));
     assert_eq!((&rows[1]["tool"], &rows[1]["ok"]), (&json!("calc.lost"), &json!(false)));
     assert!(rows[1]["error"].as_str().unwrap().contains("it is gone"), "{}", rows[1]);
-    let skipped = json!({"step_id": "three", "tool": "calc.zero", "ok": false, "skipped": true, "reason": "upstream"});
+    let skipped = json!({"step_id": "three", "tool": "calc.zero", "ok": false, "skipped": true, "reason": "upstream", "blocked_by": ["two"]});
     assert_eq!(rows[2], skipped);
     assert_eq!(rows[3], json!({"step_id": "four", "tool": "calc.zero", "ok": true, "output": 0}));
     let meta = &rows[4];

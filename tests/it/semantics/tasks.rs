@@ -72,7 +72,7 @@ async fn r6_1_a_task_has_a_status_and_a_typed_context_that_the_main_flow_reads()
     let ran = run(r#"task t "T" { n: int } step r = a.read() set t running { n: r } set t done reply t.n"#).await;
     assert_eq!(ran.reply(), json!(1));
     assert_eq!(task(&ran, "t"), ("done".into(), json!({"n": 1})));
-    let moves = [("pending", "started"), ("running", "set"), ("done", "set")];
+    let moves = [("pending", "initialized"), ("running", "set"), ("done", "set")];
     assert_eq!(trace(&ran, "t"), moves.map(|(status, reason)| (status.to_owned(), reason.to_owned())));
     let mut json = Vec::new();
     ran.outcome.write_json(&mut json).unwrap();

@@ -57,10 +57,11 @@ async fn r3_8_a_look_that_polls_waits_within_its_bound() {
 #[tokio::test(start_paused = true)]
 async fn r3_8_a_look_that_finds_nothing_or_breaks_fails_the_run_and_nothing_is_undone() {
     let body = "step one = a.make() verify a.look() as found => found.there undo a.drop(x: 1) reply one";
-    for script in [give(json!({ "there": false })), Fail("tool.failed", Answered)] {
+    for (script, found) in [(give(json!({ "there": false })), (1, 0)), (Fail("tool.failed", Answered), (0, 1))] {
         let ran = world().tool("a.look", [script]).run(&plan(body)).await;
         assert_eq!((ran.class().as_str(), ran.status("one")), ("validation.verify", "completed".to_owned()));
-        assert_eq!((ran.calls("a.drop").len(), ran.outcome.verification.failed), (0, 1));
+        let told = &ran.outcome.verification;
+        assert_eq!((ran.calls("a.drop").len(), (told.failed, told.inconclusive)), (0, found));
     }
 }
 
@@ -94,7 +95,28 @@ async fn r3_8_one_look_that_breaks_does_not_stop_the_others() {
         ))
         .await;
     let told = &ran.outcome.verification;
-    assert_eq!((told.verified, told.unverified, told.failed), (1, 0, 1));
+    assert_eq!((told.verified, told.unverified, told.failed, told.inconclusive), (1, 0, 0, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn s3_29_a_look_that_could_not_be_made_is_no_failed_one_and_each_tells_what_it_used() {
+    let looks = [give(json!({ "there": true })), give(json!({ "there": false })), Fail("transient.network", Answered)];
+    let body = "step one = a.make() verify a.look(x: 1) as found => found.there
+        step two = a.make() verify a.look(x: 2) as found => found.there
+        step three = a.make() verify a.look(x: 3) as found => found.there
+        step four = a.make()";
+    let ran = world().tool("a.look", looks).run(&plan(body)).await;
+    let told = &ran.outcome.verification;
+    assert_eq!((told.verified, told.failed, told.inconclusive, told.unverified), (1, 1, 1, 1));
+    let checks = serde_json::to_value(&told.checks).unwrap();
+    let check = |path: &str| checks.as_array().unwrap().iter().find(|check| check["path"] == path).unwrap();
+    for (path, status) in [("one", "verified"), ("two", "failed"), ("three", "inconclusive")] {
+        assert_eq!((&check(path)["status"], &check(path)["tools"]), (&json!(status), &json!(["a.look"])), "{path}");
+    }
+    assert_eq!((&check("four")["status"], check("four").get("tools")), (&json!("unverified"), None));
+    assert_eq!(check("three")["error"]["cause"]["class"], "transient.network");
+    assert_eq!(told.counts(), "1 verified, 1 unverified, 1 failed, 1 inconclusive");
+    assert_eq!((ran.outcome.state.name(), ran.class().as_str()), ("failed", "validation.verify"));
 }
 
 #[tokio::test(start_paused = true)]
