@@ -4,12 +4,14 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
+use super::arguments::key_value;
 use super::plan_files::{self, Loaded, PlanFile};
 use super::workspace::Workspace;
-use super::{Exit, Failure, Terminal};
+use super::{Exit, Failure, Terminal, instance};
 use crate::diag::Diagnostic;
 use crate::diag::render::{FileReport, human};
 use crate::format;
+use crate::source::SourceFile;
 use crate::syntax::{self, json};
 
 const EXAMPLES: &str = "\
@@ -17,9 +19,10 @@ Examples:
   planrun export onboarding.plan > onboarding.plan.json
   planrun export - < onboarding.plan                      from standard input
   planrun export onboarding.plan.json                     back to text
-  planrun export onboarding.plan --strict                 an example for a model";
+  planrun export onboarding.plan --strict                 an example for a model
+  planrun export onboarding.plan --name hire_ada -i name=Ada -i level=L3    a plan made from another one";
 
-/// Print a plan in its JSON form, or a plan in JSON as text.
+/// Print a plan in its JSON form, a plan in JSON as text, or a plan with some of its inputs fixed.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
@@ -32,6 +35,15 @@ pub struct Arguments {
     /// Every key is there, null where it is left out, and values are expressions: the shape of `planrun schema --catalog`.
     #[arg(long, conflicts_with = "format")]
     pub strict: bool,
+    /// Fix an input, read by its declared type: it becomes a value of the plan itself. May be repeated.
+    #[arg(short = 'i', value_name = "KEY=VALUE", value_parser = key_value, conflicts_with = "strict")]
+    pub inputs: Vec<(String, String)>,
+    /// What the plan is called then.
+    #[arg(long, value_name = "NAME", conflicts_with = "strict")]
+    pub name: Option<String>,
+    /// Whose inputs are fixed, where the file has several plans.
+    #[arg(long, value_name = "NAME")]
+    pub plan: Option<String>,
 }
 
 /// The forms of a plan.
@@ -48,6 +60,9 @@ pub enum Format {
 /// # Errors
 /// When the file cannot be read, or the output cannot be written.
 pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) -> Result<Exit, Failure> {
+    if !arguments.inputs.is_empty() || arguments.name.is_some() {
+        return fixed(arguments, project, terminal);
+    }
     let source = match plan_files::load(&PlanFile::of(&arguments.file))
         .map_err(|problem| Failure::Environment(problem.message))?
     {
@@ -82,4 +97,32 @@ pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) ->
     json::fit_fixes(&source, &mut findings);
     terminal.say_plainly(&human(&[FileReport::new(source, findings)], terminal.look));
     Ok(Exit::Findings)
+}
+
+/// Prints a plan with some of its inputs fixed, in the form that its file has.
+fn fixed(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) -> Result<Exit, Failure> {
+    let workspace = Workspace::open(&arguments.file, project)?;
+    let Some(checked) = workspace.plan(&arguments.file, arguments.plan.as_deref(), terminal)? else {
+        return Ok(Exit::Findings);
+    };
+    let text = instance::text(&checked, &arguments.inputs, arguments.name.as_deref())?;
+    let source = SourceFile::new(checked.source.name().replace(json::ENDING, ".plan"), text);
+    let mut findings = workspace.check(&source).diagnostics;
+    findings.retain(Diagnostic::is_error);
+    if !findings.is_empty() {
+        terminal.say_plainly(&human(&[FileReport::new(source, findings)], terminal.look));
+        return Ok(Exit::Findings);
+    }
+    let same = if json::is_json(&checked.source) { Format::Json } else { Format::Text };
+    match arguments.format.unwrap_or(same) {
+        Format::Text => terminal.print(source.text())?,
+        Format::Json => match json::encode(&syntax::parse(&source).file) {
+            Ok(value) => terminal.print(&json::text(&value))?,
+            Err(finding) => {
+                terminal.say_plainly(&human(&[FileReport::new(source, vec![*finding])], terminal.look));
+                return Ok(Exit::Findings);
+            }
+        },
+    }
+    Ok(Exit::Fine)
 }

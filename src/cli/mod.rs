@@ -12,6 +12,7 @@ pub mod export;
 pub mod fmt;
 pub mod graph;
 pub mod init;
+mod instance;
 pub mod manual;
 pub mod mock;
 pub mod mutate;

@@ -340,9 +340,9 @@ fn s4_17_a_project_wants_a_yes_before_some_tools_and_every_question_is_told_with
         );
         assert_eq!((&asked["tool"], &asked["text"]), (&json!("calc.broken"), &json!("Call `calc.broken`?")));
         assert!(asked["asked_at"].as_str().unwrap().ends_with('Z'), "{asked}");
-        let ran = program(&["runs", "answer", run, &format!("up.confirm={answer}"), "--resume", "--format", "json"]);
-        assert_eq!(ran.json()["reply"], reply, "{}", ran.stderr);
-        assert_eq!((&ran.json()["questions"][0]["status"], &question(run)["status"]), (&json!(status), &json!(status)));
+        program(&["runs", "answer", run, &format!("up.confirm={answer}"), "--resume"]);
+        let ended = program(&["runs", "show", run, "--format", "json"]).json();
+        assert_eq!((&ended["reply"], &ended["questions"][0]["status"]), (&reply, &json!(status)), "{ended:#}");
         if run == "no" {
             assert_eq!((&question(run)["by"], &question(run)["note"]), (&json!("ann"), &json!("not today")));
         }
@@ -360,4 +360,74 @@ fn s4_17_a_project_wants_a_yes_before_some_tools_and_every_question_is_told_with
         "{}",
         unclear.stderr
     );
+}
+
+/// A plan from which others are made; its tests are about itself.
+const TEMPLATE: &str = r#"use sys
+
+/// Greets, with marks.
+plan template(
+    plan_name: string,
+    tags: string[],
+    limit?: int, // as it comes
+    colour: "red" | "blue" = "red",
+) -> string {
+    policy { timeout: 5s }
+    step told = sys.echo(value: "${plan_name}: ${tags.join(", ")} ${limit ?? 0} ${colour}")
+    reply string(told)
+}
+
+test "as it is" for template {
+    given { plan_name: "a", tags: [] }
+    mock sys.echo => "x"
+    expect reply == "x"
+}
+"#;
+
+#[test]
+fn s3_34_a_plan_is_made_from_another_one_with_texts_and_lists_filled_in() {
+    let place = folder([("template.plan", TEMPLATE)]);
+    let export =
+        |file: &str, arguments: &[&str]| planrun(["export", file].iter().chain(arguments)).within(place.path()).run();
+    let reply = |file: &str, text: &str, inputs: &[&str]| {
+        std::fs::write(place.path().join(file), text).unwrap();
+        let ran = planrun(["run", file, "--no-journal"].iter().chain(inputs)).within(place.path()).run();
+        assert_eq!(ran.stderr, "", "{text}");
+        ran.stdout
+    };
+    let hostile = r#"plan_name=${tags} "quoted" \n {"#;
+    let filled = ["--name", "greet_ada", "-i", hostile, "-i", r#"tags=["a b", "c\"d"]"#, "-i", "limit=3"];
+    let made = export("template.plan", &filled);
+    assert_eq!(made.status, 0, "{}", made.stderr);
+    assert!(made.stdout.contains("plan greet_ada(") && !made.stdout.contains("test "), "{}", made.stdout);
+    assert!(made.stdout.contains("/// Greets, with marks."), "{}", made.stdout);
+    assert!(made.stdout.contains(r#"let tags: string[] = ["a b", "c\"d"]"#), "{}", made.stdout);
+    let said = "${tags} \"quoted\" \\n {: a b, c\"d 3 blue\n";
+    assert_eq!(reply("made.plan", &made.stdout, &["-i", "colour=blue"]), said, "what is filled in is data, never code");
+    // It is canonical, and what was filled in all at once is the same as what was filled in one after the other.
+    assert_eq!(planrun(["fmt", "--check", "made.plan"]).within(place.path()).run().status, 0);
+    let (first, rest) = (&filled[..4], &filled[4..]);
+    std::fs::write(place.path().join("half.plan"), export("template.plan", first).stdout).unwrap();
+    let whole = export("half.plan", rest);
+    assert_eq!(reply("whole.plan", &whole.stdout, &["-i", "colour=blue"]), said, "{}", whole.stderr);
+    // The other form, both ways.
+    let json = export("template.plan", &[&filled[..], &["--format", "json"]].concat());
+    assert_eq!(reply("made.plan.json", &json.stdout, &["-i", "colour=blue"]), said);
+    let again = export("made.plan.json", &["-i", "colour=red"]);
+    assert_eq!(reply("again.plan.json", &again.stdout, &[]), said.replace("blue", "red"));
+}
+
+#[test]
+fn s3_34_what_does_not_fit_makes_no_plan() {
+    let place = folder([("template.plan", TEMPLATE.replace("limit?: int", "limit?: secret"))]);
+    for (inputs, why) in [
+        (["-i", "tags=[1]"], "the input `tags` is of type string[]"),
+        (["-i", "tag=[]"], "did you mean `tags`?"),
+        (["-i", "limit=hush"], "a plan holds no secrets"),
+        (["-i", "colour=green"], "the input `colour` is of type"),
+    ] {
+        let refused = planrun(["export", "template.plan"].iter().chain(&inputs)).within(place.path()).run();
+        assert_eq!((refused.status, refused.stdout.as_str()), (2, ""), "{why}");
+        assert!(refused.stderr.contains(why), "{}", refused.stderr);
+    }
 }

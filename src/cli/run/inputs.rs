@@ -40,8 +40,8 @@ pub fn inputs(
         }
     }
     for (name, text) in &arguments.inputs {
-        let parameter = parameter(plan, name)?;
-        inputs.insert(parameter.name.clone(), parse_input(parameter, text)?);
+        let (parameter, value) = parse_input(plan, name, text)?;
+        inputs.insert(parameter.name.clone(), value);
     }
     let missing =
         plan.parameters.iter().filter(|parameter| parameter.required && !inputs.contains_key(&parameter.name));
@@ -77,8 +77,17 @@ fn parameter<'p>(plan: &'p Plan, name: &str) -> Result<&'p PlanParameter, Failur
     })
 }
 
+/// An input from the command line.
+///
+/// # Errors
+/// When the plan has no such input, or it is of another type.
+pub fn parse_input<'p>(plan: &'p Plan, name: &str, text: &str) -> Result<(&'p PlanParameter, Value), Failure> {
+    let parameter = parameter(plan, name)?;
+    Ok((parameter, value_of(parameter, text)?))
+}
+
 /// Text from the command line as a value of the declared type: text stays text where text is wanted.
-fn parse_input(parameter: &PlanParameter, text: &str) -> Result<Value, Failure> {
+fn value_of(parameter: &PlanParameter, text: &str) -> Result<Value, Failure> {
     let plain = serde_json::Value::String(text.to_owned());
     let parsed = serde_json::from_str::<serde_json::Value>(text);
     let as_text = decode(&plain, &parameter.ty);

@@ -27,6 +27,7 @@ use crate::syntax::{json::definitions, parse};
 use base::Base;
 pub use drive::{Job, Look, Onward, fold, go_further, resume, seen};
 pub(in crate::cli) use drive::{new_run_id, start_mock};
+pub(in crate::cli) use inputs::parse_input;
 pub(in crate::cli) use pinned::Pinned;
 
 /// Checks and runs a plan, or goes on with a run.

@@ -23,7 +23,7 @@ use crate::types::{ErrorClass, Signature};
 pub use fault::Fault;
 use fault::Trouble;
 use invariants::{Breach, breaches};
-pub use reproduce::reproducer;
+pub use reproduce::{literal, reproducer, word};
 
 /// How far is explored.
 #[derive(Clone, Copy, Debug)]

@@ -130,7 +130,8 @@ fn written(suite: &Suite, discovery: &Discovery, lines: &[String]) -> String {
 }
 
 /// A value as a plan writes it.
-pub(super) fn literal(value: &Value) -> String {
+#[must_use]
+pub fn literal(value: &Value) -> String {
     match value {
         Value::List(elements) => {
             let elements = elements.iter().map(literal).collect::<Vec<_>>();
@@ -150,7 +151,8 @@ pub(super) fn literal(value: &Value) -> String {
 }
 
 /// A name as a plan writes it: in back quotes where it is no identifier.
-pub(super) fn word(name: &str) -> String {
+#[must_use]
+pub fn word(name: &str) -> String {
     let mut text = String::new();
     write_word(&mut text, name);
     text

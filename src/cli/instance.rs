@@ -1,0 +1,93 @@
+//! A plan made from another one: inputs become values of the plan itself, and it gets a name of its own.
+
+use super::Failure;
+use super::run::parse_input;
+use super::workspace::CheckedPlan;
+use crate::format;
+use crate::plantest::explore::{literal, word};
+use crate::source::{SourceFile, Span};
+use crate::syntax::{ast, json, parse};
+
+/// The canonical text of the file in which the plan has these inputs fixed, and this name. Tests stay behind: they are
+/// about the plan that it was.
+///
+/// # Errors
+/// When an input is unknown or of another type, or must not be shown.
+pub fn text(checked: &CheckedPlan, inputs: &[(String, String)], name: Option<&str>) -> Result<String, Failure> {
+    let parsed = parse(&checked.source);
+    let deep = || Failure::Environment("the plan nests too deeply for this machine".to_owned());
+    let file = checked.source.name().replace(json::ENDING, ".plan");
+    let written = if json::is_json(&checked.source) {
+        SourceFile::new(&*file, format::print(&parsed.file).ok_or_else(deep)?)
+    } else {
+        SourceFile::new(&*file, checked.source.text())
+    };
+    let fixed = fixed(checked, inputs)?;
+    let made = SourceFile::new(&*file, edited(&written, &checked.plan.name, &fixed, name));
+    format::print(&parse(&made).file).ok_or_else(deep)
+}
+
+/// The inputs that are given, as plans write values.
+fn fixed(checked: &CheckedPlan, inputs: &[(String, String)]) -> Result<Vec<(String, String)>, Failure> {
+    let mut fixed: Vec<(String, String)> = Vec::new();
+    for (name, text) in inputs {
+        let (parameter, value) = parse_input(&checked.plan, name, text)?;
+        if !parameter.sensitive.is_empty() {
+            return Err(Failure::Usage(format!(
+                "the input `{name}` is secret, and a plan holds no secrets; leave it open"
+            )));
+        }
+        fixed.retain(|(known, _)| known != name);
+        fixed.push((name.clone(), literal(&value)));
+    }
+    Ok(fixed)
+}
+
+/// The text of a file with another head of this plan, and without tests.
+fn edited(source: &SourceFile, plan: &str, fixed: &[(String, String)], name: Option<&str>) -> String {
+    let parsed = parse(source);
+    let mut edits: Vec<(Span, String)> = Vec::new();
+    for item in &parsed.file.items {
+        match &item.kind {
+            ast::ItemKind::Test(_) => edits.push((item.span, String::new())),
+            ast::ItemKind::Plan(found) if *found.name.text == *plan => {
+                edits.push((
+                    Span::new(found.name.span.start as usize, found.body.span.start as usize),
+                    head(source, found, fixed, name),
+                ));
+                // Behind its brace.
+                let inside = Span::at(found.body.span.start as usize + 1);
+                edits.push((inside, values(source, found, fixed)));
+            }
+            ast::ItemKind::Plan(_)
+            | ast::ItemKind::Use(_)
+            | ast::ItemKind::Type(_)
+            | ast::ItemKind::Tool(_)
+            | ast::ItemKind::Error => {}
+        }
+    }
+    let mut text = source.text().to_owned();
+    for (span, with) in edits.iter().rev() {
+        text.replace_range(span.start as usize..span.end as usize, with);
+    }
+    text
+}
+
+fn head(source: &SourceFile, plan: &ast::Plan, fixed: &[(String, String)], name: Option<&str>) -> String {
+    let open = |parameter: &&ast::Parameter| !fixed.iter().any(|(name, _)| **name == *parameter.name.text);
+    let open = plan.parameters.iter().filter(open).map(|parameter| source.slice(parameter.span)).collect::<Vec<_>>();
+    let name = name.map_or_else(|| source.slice(plan.name.span).to_owned(), word);
+    let returns = plan.returns.as_ref().map(|returns| format!("-> {} ", source.slice(returns.span)));
+    format!("{name}({}) {}", open.join(", "), returns.unwrap_or_default())
+}
+
+/// The inputs as values of the plan, of the types that they had.
+fn values(source: &SourceFile, plan: &ast::Plan, fixed: &[(String, String)]) -> String {
+    let one = |parameter: &ast::Parameter| {
+        let (_, value) = fixed.iter().find(|(name, _)| **name == *parameter.name.text)?;
+        let (name, ty) = (source.slice(parameter.name.span), source.slice(parameter.ty.span));
+        let ty = if parameter.optional { format!("({ty})?") } else { ty.to_owned() };
+        Some(format!("\n    let {name}: {ty} = {value}"))
+    };
+    plan.parameters.iter().filter_map(one).collect::<String>() + "\n"
+}
