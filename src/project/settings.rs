@@ -254,10 +254,10 @@ mod tests {
 
     #[test]
     fn retries_are_by_tool() {
-        let (project, found) = load("retry: { hr.*: { attempts: 3, on: [tool.failed], atempts: 1 } }").unwrap();
+        let (project, found) = load("retry: { hr.*: { on: [tool.failed], atempts: 3 } }").unwrap();
         assert_eq!(found, ["config-key /p/planrun.yaml `atempts` attempts"]);
         let (tool, settings) = &project.settings.retry[0];
-        assert_eq!((&**tool, &settings["attempts"]), ("hr.*", &3.into()));
+        assert_eq!((&**tool, &settings["on"][0]), ("hr.*", &"tool.failed".into()));
         let fault = load("retry: [hr]").unwrap_err();
         assert_eq!(fault.0, "/p/planrun.yaml:1:8: `retry` must be a mapping from tools to settings, and is a list");
     }
