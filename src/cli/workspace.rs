@@ -121,6 +121,13 @@ impl Workspace {
         Defaults { policy, retries, confirm, ..Defaults::default() }
     }
 
+    /// What is asked before each call of a tool, where the project wants a yes.
+    #[must_use]
+    pub fn question_before(&self, tool: &str) -> Option<String> {
+        let (namespace, name) = tool.split_once('.')?;
+        self.confirm.iter().any(|tools| tools.names(namespace, name)).then(|| ToolNames::question(tool))
+    }
+
     /// Every tool of the project; `endpoint` gives the address that stands in for those of an app.
     #[must_use]
     pub fn catalog(&self, endpoint: Option<&dyn Fn(&str) -> String>) -> Arc<Catalog> {

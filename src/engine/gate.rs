@@ -8,6 +8,7 @@ use super::attempt::{Leaf, tool_call};
 use super::clock;
 use super::dispatcher::{Dispatcher, NodeRef, Timer};
 use super::observer::Reached;
+use super::policy::ToolNames;
 use super::sensitive::{below, in_arguments};
 use crate::eval::EvalError;
 use crate::journal::{ARGUMENTS, EventKind, Question, StepError, Waiting};
@@ -170,7 +171,7 @@ impl Dispatcher<'_> {
             Gate::Own(Confirm { text, by, expires, .. }) => {
                 self.question(at, Waiting::Confirm, text, by.as_ref(), expires.as_ref())
             }
-            Gate::Project(tool) => Ok(Question::plain(Waiting::Confirm, format!("Call `{tool}`?"))),
+            Gate::Project(tool) => Ok(Question::plain(Waiting::Confirm, ToolNames::question(tool))),
         };
         let question = match question {
             Ok(question) => question,

@@ -39,7 +39,19 @@ impl ToolNames {
     /// Whether this tool is among them.
     #[must_use]
     pub fn covers(&self, called: &Signature) -> bool {
-        self.namespace == called.namespace && self.tool.as_ref().is_none_or(|tool| *tool == called.name)
+        self.names(&called.namespace, &called.name)
+    }
+
+    /// Whether the tool of this name is among them.
+    #[must_use]
+    pub fn names(&self, namespace: &str, tool: &str) -> bool {
+        *self.namespace == *namespace && self.tool.as_ref().is_none_or(|own| **own == *tool)
+    }
+
+    /// What is asked before a call of one of them, where the project wants a yes.
+    #[must_use]
+    pub fn question(tool: &str) -> String {
+        format!("Call `{tool}`?")
     }
 }
 

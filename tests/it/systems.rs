@@ -98,6 +98,46 @@ fn s0_6_a_dependency_that_does_not_exist_is_found_before_anything_is_called() {
     }
 }
 
+#[test]
+fn s0_7_a_path_that_leads_nowhere_fails_its_step_and_names_it() {
+    let body = "policy { on_failure: settle }
+        step one = calc.add(a: 2)
+        step deep = calc.add(a: 2, key: json({ list: [one.docs.first] }))
+        step four = calc.zero()";
+    let rows = rows(&run(body, &["--output", "full"]));
+    assert_eq!((&rows[1]["ok"], &rows[1]["error"]), (&json!(false), &json!("no such key: docs; there is sum")));
+    assert_eq!((&rows[2]["ok"], &rows[3]["failed_steps"]), (&json!(true), &json!(["deep"])));
+}
+
+#[test]
+fn s0_9_rows_keep_their_promises_however_a_run_ends() {
+    let steps = "step one = calc.lost() recover tool => 1
+        step two = calc.zero() when ask == false
+        step three = calc.add(a: a)
+        step four = calc.add(a: three.sum)
+        step five = input \"Well?\" -> { n: int }
+        step six = calc.zero() after five";
+    for policy in ["undo", "settle", "pause"] {
+        for inputs in [["-i", "a=1"], ["-i", "a=2"]] {
+            for strict in [&["--output", "full"][..], &["--output", "full", "--strict"]] {
+                let body = format!("policy {{ on_failure: {policy} }} {steps}");
+                let rows = rows(&run(&body, &[strict, &inputs].concat()));
+                let (meta, rows) = rows.split_last().unwrap();
+                assert_eq!((&meta["step_id"], rows.len()), (&json!("__meta__"), 6), "once, and last");
+                for row in rows {
+                    assert_ne!(row["step_id"], "__meta__");
+                    let (ok, skipped) = (row["ok"] == true, row["skipped"] == true);
+                    assert!(!(skipped && ok), "what was skipped is not fine: {row}");
+                    assert!(!(ok && row.get("error").is_some()), "what is fine has no error: {row}");
+                    assert!(ok || row.get("error").is_some() || row.get("reason").is_some(), "why not: {row}");
+                }
+                let count = |name: &str| meta["stats"][name].as_u64().unwrap();
+                assert_eq!(count("ok") + count("skipped") + count("failed"), count("total_steps"));
+            }
+        }
+    }
+}
+
 const PLACEHOLDER: &str = "policy { on_failure: settle }
     step docs = calc.lost() recover tool => { sum: 0 }
     step told = calc.add(a: docs.sum + 2)
@@ -347,6 +387,9 @@ fn s4_17_a_project_wants_a_yes_before_some_tools_and_every_question_is_told_with
             assert_eq!((&question(run)["by"], &question(run)["note"]), (&json!("ann"), &json!("not today")));
         }
     }
+    let told = run_in(&place, &["--dry-run", "--format", "json"]).json();
+    assert_eq!(told["steps"][0].get("confirm"), None);
+    assert_eq!(told["steps"][1]["confirm"]["text"]["value"], "Call `calc.broken`?");
     // The plan's own question stands before its own.
     let own = body.replace("recover", "confirm \"Really?\" recover");
     std::fs::write(place.path().join("p.plan"), format!("use calc\nplan p() {{ {own} }}\n")).unwrap();

@@ -10,7 +10,7 @@ use crate::cli::workspace::{CheckedPlan, Workspace};
 use crate::cli::{Exit, Failure};
 use crate::diag::render::visible_line;
 use crate::engine::Until;
-use crate::forecast::{Forecast, Item, Known, Runs, Surroundings, Unknown, forecast};
+use crate::forecast::{Forecast, Gate, Item, Known, Runs, Surroundings, Unknown, forecast};
 use crate::source::Span;
 use crate::value::Value;
 
@@ -35,7 +35,12 @@ pub fn tell(
         text: &text,
         wanted: until.map(|until| &until.needed),
     };
-    let forecast = forecast(&checked.plan, inputs, &around);
+    let mut forecast = forecast(&checked.plan, inputs, &around);
+    for item in forecast.steps.iter_mut().filter(|item| item.confirm.is_none() && item.kind == "call") {
+        let question = item.tool.as_deref().and_then(|tool| workspace.question_before(tool));
+        let text = question.map(|text| Known::Value { value: text.into() });
+        item.confirm = text.map(|text| Gate { text, by: None, expires: None });
+    }
     match look.format {
         RunFormat::Human | RunFormat::Quiet => look.terminal.print(&shown(&forecast))?,
         RunFormat::Json => {
