@@ -216,7 +216,7 @@ fn days() -> String {
 
 fn suite(text: &str) -> Result<Suite, String> {
     let (policy, host) = (Policy::default(), MemoryHost::new(1));
-    let project = lint::Project { policy: &policy, allow: None, root: Path::new("/"), host: &host };
+    let project = lint::Project { policy: &policy, allow: None, root: Path::new("/"), host: &host, tools: None };
     let source = SourceFile::new("measured.plan", text);
     let checked = lint::check_file(&source, &Tools::default(), &NoFiles, &project);
     match checked.diagnostics.iter().find(|found| Diagnostic::is_error(found)) {

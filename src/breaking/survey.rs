@@ -187,7 +187,7 @@ impl Surveyor {
             survey.join(self.block(plan, arm.body, path));
         }
         if let Some(undo) = step.undo() {
-            survey.join(self.aside(plan, undo, path));
+            survey.join(self.aside(plan, undo.body, path));
         }
         if let Some(confirm) = step.clauses.as_ref().and_then(|clauses| clauses.confirm.as_ref()) {
             survey.confirm(confirm);

@@ -41,6 +41,8 @@ pub struct Workspace {
 pub struct CheckedPlan {
     pub source: Arc<SourceFile>,
     pub plan: Arc<Plan>,
+    /// Why a run of it would fail in the middle, whatever the data: what has not been told yet. `None` where it would not.
+    obstacles: Option<Vec<Diagnostic>>,
 }
 
 impl Workspace {
@@ -142,13 +144,18 @@ impl Workspace {
     /// What is found in one file, before the project and the command line weigh it.
     #[must_use]
     pub fn find(&self, source: &SourceFile, files: &dyn Files) -> CheckedFile {
-        let project = lint::Project {
+        let tools = self.location.file.is_some().then_some(&self.tools);
+        lint::check_file(source, &self.tools, files, &self.rules(tools))
+    }
+
+    fn rules<'a>(&'a self, tools: Option<&'a Tools>) -> lint::Project<'a> {
+        lint::Project {
             policy: &self.policy,
             allow: self.limit.as_ref(),
             root: &self.project.root,
             host: &*self.host,
-        };
-        lint::check_file(source, &self.tools, files, &project)
+            tools,
+        }
     }
 
     /// Checks one file; its findings weigh what the project and the command line say.
@@ -187,12 +194,13 @@ impl Workspace {
         if findings.iter().any(|file| !file.diagnostics.is_empty()) {
             terminal.say_plainly(&human(&findings, terminal.look));
         }
-        let checked = self.check(&source);
+        let mut checked = self.check(&source);
         let failed = checked.diagnostics.iter().any(Diagnostic::is_error);
         let unsound = findings.iter().flat_map(|file| &file.diagnostics).any(Diagnostic::is_error);
         // Notes are for `check`; here they would only stand in the way of what was asked for.
         let wanted = if failed { Severity::Error } else { Severity::Warning };
-        let shown = checked.diagnostics.into_iter().filter(|found| found.severity <= wanted).collect::<Vec<_>>();
+        let found = std::mem::take(&mut checked.diagnostics).into_iter();
+        let shown = found.filter(|found| found.severity <= wanted).collect::<Vec<_>>();
         let report = FileReport::new(source, shown);
         if !report.diagnostics.is_empty() {
             terminal.say_plainly(&human(std::slice::from_ref(&report), terminal.look));
@@ -201,11 +209,23 @@ impl Workspace {
             return Ok(None);
         }
         let plan = choose(&checked.plans, name, path)?;
-        Ok(Some(CheckedPlan { source: report.source, plan }))
+        let mut obstacles = lint::obstacles(&report.source, &checked, &plan, &self.rules(Some(&self.tools)));
+        let is_told =
+            |one: &Diagnostic| report.diagnostics.iter().any(|told| (told.code, told.span) == (one.code, one.span));
+        let has_obstacles = !obstacles.is_empty();
+        obstacles.retain(|obstacle| !is_told(obstacle));
+        let obstacles = has_obstacles.then_some(obstacles);
+        Ok(Some(CheckedPlan { source: report.source, plan, obstacles }))
     }
 }
 
 impl CheckedPlan {
+    /// Why nothing of it is started, as far as that has not been told: it could not be done as a whole.
+    #[must_use]
+    pub fn obstacles(&self) -> Option<FileReport> {
+        self.obstacles.as_ref().map(|untold| FileReport::new(self.source.clone(), untold.clone()))
+    }
+
     /// Findings for what the checker accepts and `run` cannot execute.
     #[must_use]
     pub fn not_yet(&self) -> Option<FileReport> {

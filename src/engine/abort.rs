@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use super::dispatcher::{Dispatcher, NodeRef};
 use super::frame::{Ending, FrameId, Life, Record};
+use super::leaf::Leaf;
 use super::settle::End;
-use crate::journal::StepError;
+use crate::journal::{EventKind, StepError};
 use crate::protocol::StepState;
 use crate::sema::{OnFailure, StepKind};
 
@@ -72,14 +73,11 @@ impl Dispatcher<'_> {
                     self.settle(at, End::Failed(error));
                     return inner;
                 }
-                if let Some(leaf) = self.leaves.get(&at) {
-                    if leaf.must_be_awaited() {
-                        return Vec::new();
-                    }
-                    if leaf.in_flight() && !leaf.effect.floats() {
-                        self.note_change(at);
-                    }
-                    self.drop_leaf(at);
+                if self.leaves.get(&at).is_some_and(Leaf::must_be_awaited) {
+                    return Vec::new();
+                }
+                if self.leaves.contains_key(&at) {
+                    self.cut_off(at);
                     self.settle(at, End::Cancelled);
                     return inner;
                 }
@@ -102,6 +100,23 @@ impl Dispatcher<'_> {
             | StepState::Cancelled
             | StepState::Unknown => Vec::new(),
         }
+    }
+
+    /// Ends a call that nobody waits for any more.
+    pub(super) fn cut_off(&mut self, at: NodeRef) {
+        let Some(leaf) = self.leaves.get(&at) else { return };
+        let (is_held, may_land) = (leaf.is_held(), leaf.may_land());
+        if is_held {
+            self.take_back_announcement(at);
+        }
+        self.record(at.0, at.1).in_doubt |= may_land;
+        self.drop_leaf(at);
+    }
+
+    /// An attempt that was told of has not gone out.
+    pub(super) fn take_back_announcement(&mut self, at: NodeRef) {
+        let path = self.own_path(at);
+        self.emit(EventKind::StepQueued { path: &path });
     }
 
     /// Whether a step only waits for an event, or has heard of it and not gone on.

@@ -14,6 +14,7 @@ use crate::journal::{EventKind, StepError};
 use crate::protocol::StepState;
 use crate::sema::{BlockId, Call, OnFailure, Step, StepKind, Target};
 use crate::types::{ErrorClass, Validation};
+use crate::value::Value;
 
 /// What a run keeps for that.
 #[derive(Default)]
@@ -28,6 +29,8 @@ pub(super) struct Aftermath {
     pub doubts: BTreeMap<NodeRef, Doubt>,
     /// What was found out of steps with a `verify`.
     pub checks: BTreeMap<NodeRef, Check>,
+    /// Steps that are taken back and of which somebody is asked what they gave, with the states that they are in.
+    pub asked: BTreeMap<NodeRef, StepState>,
     stages: BTreeMap<FrameId, Stage>,
 }
 
@@ -164,12 +167,13 @@ impl Dispatcher<'_> {
     pub(super) fn open_verify(&mut self, at: NodeRef) {
         let program = self.program(at.0);
         if let Some(verify) = self.node(&program, at).step().and_then(Step::verify) {
-            self.open_aside(&program, at, verify.body, Role::Verify);
+            self.open_aside(&program, at, verify.body, Role::Verify, Value::Null);
         }
     }
 
-    /// Opens a block beside the flow of the plan. One that is opened again gets a number: `x.verify`, `x.verify[1]`.
-    pub(super) fn open_aside(&mut self, program: &Program, at: NodeRef, body: BlockId, role: Role) {
+    /// Opens a block beside the flow of the plan, which begins with a value. One that is opened again gets a number:
+    /// `x.verify`, `x.verify[1]`.
+    pub(super) fn open_aside(&mut self, program: &Program, at: NodeRef, body: BlockId, role: Role, first: Value) {
         let before = self.record(at.0, at.1).details().map(|details| details.frames.clone()).unwrap_or_default();
         let same = before.iter().filter(|frame| self.frames[**frame].owner.is_some_and(|owner| owner.role == role));
         let (own, word) = (self.path(program, at), if role == Role::Undo { "undo" } else { "verify" });
@@ -180,6 +184,9 @@ impl Dispatcher<'_> {
         self.reached(at, if role == Role::Undo { Reached::Undone } else { Reached::Verified });
         let owner = Owner { frame: at.0, node: at.1, role };
         let frame = self.open_frame(self.frames[at.0].scope, body, Some(at.0), Some(owner), path.into());
+        if let Some(place) = self.frames[frame].slots.first_mut() {
+            *place = first;
+        }
         self.start_frame(frame);
     }
 
@@ -195,18 +202,21 @@ impl Dispatcher<'_> {
                 let check = self.check(at, outcome);
                 self.aftermath.checks.insert(at, check);
             }
-            Some(Stage::Undoing { current, .. }) => {
-                if role == Role::Undo {
-                    *current = None;
-                    self.taken_back(at, outcome);
-                } else if self.resolved(at, frame, outcome) {
-                    self.open_undo(at);
-                    return;
-                } else if let Some(Stage::Undoing { current, .. }) = self.aftermath.stages.get_mut(&body) {
-                    *current = None;
-                }
+            Some(Stage::Undoing { .. }) if role == Role::Verify => return self.resolved(at, frame, outcome),
+            Some(Stage::Undoing { .. }) => {
+                self.taken_back(at, outcome);
+                return self.next_to_take_back(at);
             }
             Some(Stage::Over) | None => {}
+        }
+        self.ended.push(body);
+    }
+
+    /// A step has been taken back, or there was nothing to take back: the one before it comes next.
+    pub(super) fn next_to_take_back(&mut self, at: NodeRef) {
+        let Some(body) = self.stage_of(at) else { return };
+        if let Some(Stage::Undoing { current, .. }) = self.aftermath.stages.get_mut(&body) {
+            *current = None;
         }
         self.ended.push(body);
     }
@@ -270,6 +280,10 @@ impl Dispatcher<'_> {
             }
         }
         for at in current {
+            if self.is_told_what_it_gave(at) {
+                self.leave_what_it_gave(at);
+                self.next_to_take_back(at);
+            }
             for frame in self.live_frames(at) {
                 self.end_frame(frame, &Ending::Cancelled);
                 if self.frames[frame].unsettled == 0 {
@@ -362,5 +376,6 @@ fn tool(step: &Step) -> Option<String> {
 
 /// Whether a `verify` could look, and what it looks for is not there.
 pub(super) fn says_no(error: &StepError) -> bool {
-    matches!(error.class, ErrorClass::Validation(Validation::Until | Validation::Ensure))
+    let looked = error.cause.is_none();
+    looked && matches!(error.class, ErrorClass::Validation(Validation::Until | Validation::Ensure))
 }

@@ -10,6 +10,7 @@ use super::copies::Again;
 use super::dispatcher::{Dispatcher, NodeRef, Timer};
 use super::failure::timed_out;
 use super::frame::FrameId;
+use super::leaf::{Leaf, Phase};
 use super::observer::Reached;
 use super::sensitive::below;
 use super::settle::End;
@@ -23,62 +24,6 @@ use crate::value::Value;
 
 /// How long a transport gets to stop after a timeout, such as a program to die.
 const CLEAN_UP: Duration = Duration::from_secs(2);
-
-/// A call that has begun and not settled.
-pub(super) struct Leaf {
-    /// Tells answers and timers of this phase from those of earlier ones.
-    pub number: u64,
-    phase: Phase,
-    pub effect: Effect,
-    pub arguments: Value,
-    /// What every attempt of the execution carries.
-    key: Arc<str>,
-    /// Executions end with an answer; attempts of one execution share its key.
-    pub execution: u32,
-    /// Of the current series of retries; a poll begins a new one.
-    attempt: u32,
-    /// How often it was sent again because it had not happened.
-    pub sends: u32,
-    /// Stops the attempt in flight.
-    cancel: Option<CancellationToken>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Phase {
-    /// It has a slot, and goes out as soon as the event with this number is on disk.
-    Held(u64),
-    InFlight,
-    /// Between attempts or polls; holds no slot.
-    Waiting,
-    /// An earlier process of the run has got its answer, and it will be given at its place.
-    Answered,
-    /// An earlier process of the run had sent it, and died before an answer came.
-    Lost,
-}
-
-impl Leaf {
-    /// Whether an attempt is under way.
-    pub(super) fn in_flight(&self) -> bool {
-        matches!(self.phase, Phase::InFlight | Phase::Answered | Phase::Lost)
-    }
-
-    /// Whether it holds a slot.
-    pub(super) fn has_slot(&self) -> bool {
-        self.phase != Phase::Waiting
-    }
-
-    /// The process ends: stops an attempt that may be made again.
-    pub(super) fn let_go(&self) {
-        if let Some(cancel) = self.cancel.as_ref().filter(|_| !self.must_be_awaited()) {
-            cancel.cancel();
-        }
-    }
-
-    /// Whether cancelling it now would leave open if it happened.
-    pub(super) fn must_be_awaited(&self) -> bool {
-        self.in_flight() && !self.effect.repeatable()
-    }
-}
 
 /// What an attempt tells the dispatcher.
 pub(super) struct Message {
@@ -110,10 +55,12 @@ impl Dispatcher<'_> {
         }
         let Some((step, call, signature)) = tool_call(program, self, at) else { return };
         let path = self.path(program, at);
+        let open = self.open_execution(at, &path);
         if let Some(past) = self.recording.begun(&path) {
             return self.begin_again(at, call.effect, path, past);
         }
-        let arguments = self.approved_arguments(at).map_or_else(|| self.arguments(at, call, &signature), Ok);
+        let known = open.as_ref().map(|open| open.arguments.clone()).or_else(|| self.approved_arguments(at));
+        let arguments = known.map_or_else(|| self.arguments(at, call, &signature), Ok);
         let arguments = match arguments {
             Ok(arguments) => arguments,
             Err(error) => {
@@ -135,6 +82,9 @@ impl Dispatcher<'_> {
             arguments,
             key: self.key(call.effect, &path, execution),
             execution,
+            arrived: open.and_then(|open| open.arrived),
+            sent_at: 0,
+            unheard: None,
             attempt: 0,
             sends: 0,
             cancel: None,
@@ -147,6 +97,7 @@ impl Dispatcher<'_> {
         let record = self.record(at.0, at.1);
         let made = past.attempts.saturating_sub(record.attempts);
         record.attempts = past.attempts;
+        record.in_doubt |= past.may_have_happened && !effect.floats();
         if past.again.is_some() {
             record.details_mut().again =
                 Again::ALL.into_iter().find(|again| past.again.as_deref() == Some(again.name()));
@@ -156,7 +107,8 @@ impl Dispatcher<'_> {
         }
         self.spend(at.0, made, past.used);
         let phase = match past.phase {
-            PastPhase::InFlight | PastPhase::Ended => Phase::Lost,
+            PastPhase::InFlight => Phase::Lost,
+            PastPhase::Ended => Phase::CutOff,
             PastPhase::Waiting { .. } => Phase::Waiting,
             PastPhase::Answered => Phase::Answered,
         };
@@ -170,11 +122,15 @@ impl Dispatcher<'_> {
             arguments: past.arguments,
             key: if past.key.is_empty() { self.key(effect, &path, past.execution) } else { past.key },
             execution: past.execution,
+            arrived: past.arrived,
+            sent_at: past.sent_at,
+            unheard: past.unheard,
             attempt: past.trial,
             sends: 0,
             cancel: None,
         };
         self.frames[at.0].node(at.1).state = StepState::Running;
+        self.note_open(at, &leaf);
         self.leaves.insert(at, leaf);
         match past.phase {
             PastPhase::Answered => match self.recording.late_answer(&path) {
@@ -200,24 +156,21 @@ impl Dispatcher<'_> {
         self.frames[frame].records[node as usize].details()?.again.map(Again::name)
     }
 
-    fn key(&self, effect: Effect, path: &str, execution: u32) -> Arc<str> {
-        if effect == Effect::Pure {
-            // Nothing remembers a pure call, so nothing needs to tell two of them apart.
-            return Arc::default();
-        }
-        idempotency_key(&self.context.run_id, path, execution).into()
-    }
-
     /// Makes the next attempt; the slot is held.
     fn attempt(&mut self, program: &Arc<Program>, at: NodeRef, step: &Step, signature: &Arc<Signature>, leaf: Leaf) {
         let scope = self.frames[at.0].scope;
         let Some(mut leaf) = self.with_approval(program, at, step, leaf) else { return };
+        if let Some(error) = self.key_is_forgotten(at, signature, &leaf) {
+            self.give_slot(scope);
+            return self.doubt(at, leaf, Arc::new(error), false);
+        }
         if self.budget_is_spent(at) {
             return self.give_slot(scope);
         }
         self.spend(at.0, 1, Used::default());
         leaf.attempt += 1;
         leaf.number = self.number();
+        leaf.sent_at = self.context.host.now();
         self.frames[at.0].node(at.1).state = StepState::Running;
         let record = self.record(at.0, at.1);
         record.attempts += 1;
@@ -235,6 +188,7 @@ impl Dispatcher<'_> {
         let labels = below(ARGUMENTS, &sensitive_arguments(signature, &leaf.arguments));
         let kind = EventKind::StepRunning { path: &path, tool: &called.path, attempt: attempts, call: Some(call) };
         let event = self.emit_labelled(kind, &labels);
+        self.note_open(at, &leaf);
         // What changes nothing may be asked at once; anything else only when nobody can forget that it was.
         let needed = if leaf.effect.floats() { 0 } else { event };
         if self.recording.is_replaying() || needed > self.recording.durable() {
@@ -263,7 +217,7 @@ impl Dispatcher<'_> {
                     let Some((step, _, signature)) = tool_call(&program, self, at) else { continue };
                     self.dispatch(&program, at, step, &signature, leaf);
                 }
-                Phase::InFlight | Phase::Waiting | Phase::Answered | Phase::Lost => {}
+                Phase::InFlight | Phase::Waiting | Phase::Answered | Phase::Lost | Phase::CutOff => {}
             }
         }
     }
@@ -271,27 +225,38 @@ impl Dispatcher<'_> {
     /// Calls that an earlier process had sent and never got an answer to: what may be done twice is sent again, and of
     /// the rest nobody knows.
     pub(super) fn take_up_lost(&mut self) {
-        let lost: Vec<NodeRef> =
-            self.leaves.iter().filter(|(_, leaf)| leaf.phase == Phase::Lost).map(|(at, _)| *at).collect();
+        let is_lost = |leaf: &Leaf| matches!(leaf.phase, Phase::Lost | Phase::CutOff);
+        let lost: Vec<NodeRef> = self.leaves.iter().filter(|(_, leaf)| is_lost(leaf)).map(|(at, _)| *at).collect();
         for at in lost {
             let Some(mut leaf) = self.leaves.remove(&at) else { continue };
             let program = self.program(at.0);
             let Some((step, _, signature)) = tool_call(&program, self, at) else { continue };
-            if leaf.effect.repeatable() {
+            leaf.arrived = leaf.arrived.or(Some(leaf.sent_at));
+            self.record(at.0, at.1).in_doubt |= !leaf.effect.floats();
+            let ending = self.frames[at.0].ending.is_some();
+            let forgotten = self.key_is_forgotten(at, &signature, &leaf);
+            if leaf.effect.repeatable() && !ending && forgotten.is_none() {
                 // The attempt that was lost is the one that is made again.
                 leaf.attempt = leaf.attempt.saturating_sub(1);
                 self.attempt(&program, at, step, &signature, leaf);
                 continue;
             }
-            let path = self.path(&program, at);
-            let message = "the process that had sent it ended before an answer came".to_owned();
-            let class = ErrorClass::Transient(crate::types::Transient::Network);
-            let lost = CallError { class, message, sent: Sent::Maybe, retry_after: None };
-            let attempts = self.record(at.0, at.1).attempts;
-            let error = StepError::attempt(lost, leaf.effect, &path, attempts);
+            let error = forgotten.unwrap_or_else(|| self.lost_with_its_process(at, leaf.effect));
             self.give_slot(self.frames[at.0].scope);
-            self.doubt(at, leaf, Arc::new(error), true);
+            if error.class == ErrorClass::UnknownOutcome {
+                self.doubt(at, leaf, Arc::new(error), true);
+            } else {
+                self.step_failed(at, Arc::new(error));
+            }
         }
+    }
+
+    fn lost_with_its_process(&mut self, at: NodeRef, effect: Effect) -> StepError {
+        let message = "the process that had sent it ended before an answer came".to_owned();
+        let class = ErrorClass::Transient(crate::types::Transient::Network);
+        let lost = CallError { class, message, sent: Sent::Maybe, retry_after: None };
+        let attempts = self.record(at.0, at.1).attempts;
+        StepError::attempt(lost, effect, &self.own_path(at), attempts)
     }
 
     fn dispatch(
@@ -386,7 +351,7 @@ impl Dispatcher<'_> {
         at: NodeRef,
         step: &Step,
         signature: &Arc<Signature>,
-        leaf: Leaf,
+        mut leaf: Leaf,
         outcome: Outcome,
     ) {
         let scope = self.frames[at.0].scope;
@@ -402,6 +367,7 @@ impl Dispatcher<'_> {
                         let path = self.path(program, at);
                         let mut error = StepError::new(ErrorClass::Validation(Validation::Result), fault, &path);
                         (error.attempt, error.sent) = (attempts, Sent::Answered);
+                        self.note_failure(at, leaf.effect, &error);
                         self.step_failed(at, Arc::new(error));
                     }
                 }
@@ -410,12 +376,18 @@ impl Dispatcher<'_> {
                 self.reached(at, Reached::Failed(&error.class));
                 let path = self.path(program, at);
                 let error = Arc::new(StepError::attempt(error, leaf.effect, &path, attempts));
+                if error.sent != Sent::No {
+                    leaf.arrived = leaf.arrived.or(Some(leaf.sent_at));
+                }
+                self.note_open(at, &leaf);
+                self.note_failure(at, leaf.effect, &error);
                 self.attempt_failed(at, (step, signature), leaf, error);
             }
         }
     }
 
     fn answered(&mut self, program: &Arc<Program>, at: NodeRef, step: &Step, leaf: Leaf, value: Value) {
+        self.note_success(at);
         let Some(until) = step.until() else { return self.settle(at, End::Completed(value)) };
         if let Some(place) = self.node(program, at).slot.and_then(|slot| self.frames[at.0].slots.get_mut(slot as usize))
         {
@@ -423,16 +395,7 @@ impl Dispatcher<'_> {
         }
         match self.evaluate(at.0, &until.condition) {
             Ok(Value::Bool(true)) => self.settle(at, End::Completed(value)),
-            Ok(_) => {
-                let wait = match self.evaluate(at.0, &until.every) {
-                    Ok(Value::Duration(nanos)) => Duration::from_nanos(u64::try_from(nanos).unwrap_or(0)),
-                    Ok(_) => Duration::ZERO,
-                    Err(error) => return self.expression_failed(program, at, &error),
-                };
-                // Each poll is an execution of its own.
-                let leaf = Leaf { attempt: 0, ..self.next_execution(program, at, leaf) };
-                self.wait(at, leaf, Waiting::Poll, wait.max(Duration::from_millis(1)), None);
-            }
+            Ok(_) => self.poll_again(program, at, until, leaf, None),
             Err(error) => self.expression_failed(program, at, &error),
         }
     }
@@ -448,8 +411,13 @@ impl Dispatcher<'_> {
         let (backoff, on) = policy.backoff(self.context.defaults.retry_of(step, signature), leaf.effect);
         let wanted = on.iter().any(|pattern| pattern.matches(&error.class));
         // Whatever the plan says: what may have happened is not simply done again.
-        let unknown = error.class == ErrorClass::UnknownOutcome;
+        let broken = error.class == ErrorClass::Validation(Validation::Result) && error.sent == Sent::Answered;
+        let unknown = error.class == ErrorClass::UnknownOutcome || broken;
         let ending = self.frames[at.0].ending.is_some();
+        let program = self.program(at.0);
+        if let Some(until) = step.until().filter(|_| !ending && matches!(error.class, ErrorClass::Transient(_))) {
+            return self.poll_again(&program, at, until, leaf, Some(error));
+        }
         if ending || unknown || !wanted || !error.is_value() {
             return self.call_failed(at, leaf, error);
         }
@@ -461,19 +429,20 @@ impl Dispatcher<'_> {
             return self.step_failed(at, error);
         }
         let wait = super::failure::wait(&backoff, &self.context.run_id, &error.step, leaf.attempt, error.retry_after);
-        // An answered failure ends the execution; one that never arrived, or may have, keeps its key.
-        let program = self.program(at.0);
-        let leaf = if error.sent == Sent::Answered { self.next_execution(&program, at, leaf) } else { leaf };
+        // Only where the contract says that nothing has happened is the execution over; anything else keeps its key.
+        let leaf = if error.ends_execution() { self.next_execution(&program, at, leaf) } else { leaf };
         self.wait(at, leaf, Waiting::Retry, wait, Some(&error));
     }
 
-    fn next_execution(&self, program: &Program, at: NodeRef, leaf: Leaf) -> Leaf {
-        let execution = leaf.execution + 1;
-        Leaf { key: self.key(leaf.effect, &self.path(program, at), execution), execution, ..leaf }
-    }
-
     /// Waits for the next attempt or poll.
-    fn wait(&mut self, at: NodeRef, mut leaf: Leaf, what: Waiting, wait: Duration, error: Option<&StepError>) {
+    pub(super) fn wait(
+        &mut self,
+        at: NodeRef,
+        mut leaf: Leaf,
+        what: Waiting,
+        wait: Duration,
+        error: Option<&StepError>,
+    ) {
         leaf.number = self.number();
         leaf.phase = Phase::Waiting;
         leaf.cancel = None;
@@ -564,14 +533,4 @@ pub(super) fn tool_call<'p>(
     let StepKind::Call(call) = &step.kind else { return None };
     let Target::Tool(signature) = &call.target else { return None };
     Some((step, call, signature.clone()))
-}
-
-/// H(run, path, execution, direction): the same for every attempt of one execution, and for no other.
-fn idempotency_key(run: &str, path: &str, execution: u32) -> String {
-    let mut hash = blake3::Hasher::new();
-    for part in [run.as_bytes(), path.as_bytes(), &execution.to_le_bytes(), b"forward"] {
-        hash.update(&(part.len() as u64).to_le_bytes());
-        hash.update(part);
-    }
-    hash.finalize().to_hex()[..32].to_owned()
 }

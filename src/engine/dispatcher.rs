@@ -11,12 +11,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::aftermath::{self, Aftermath};
 use super::arguments::Contracts;
-use super::attempt::{Leaf, Message};
+use super::attempt::Message;
 use super::budget::Spent;
 use super::clock;
 use super::compound::Compound;
 use super::event::{Reactions, reacts};
-use super::frame::{Ending, Frame, FrameId, Role, View};
+use super::frame::{Ending, Frame, FrameId, View};
+use super::leaf::Leaf;
 use super::observer::Reached;
 use super::order::Draw;
 use super::outcome::{Interruption, Outcome, Usage};
@@ -317,8 +318,7 @@ impl<'a> Dispatcher<'a> {
     }
 
     fn tell_reached(&mut self, (frame, node): NodeRef, what: Reached<'_>) {
-        let owner = self.frames[frame].owner;
-        if owner.is_some_and(|owner| matches!(owner.role, Role::Verify | Role::Undo)) {
+        if self.frames[frame].aside {
             return;
         }
         let (program, block) = (self.program(frame), self.frames[frame].block);
@@ -394,11 +394,9 @@ impl<'a> Dispatcher<'a> {
         self.stopped = true;
         self.interruption = Some(why);
         while let Some(at) = self.held.pop_front() {
-            if !self.leaves.contains_key(&at) {
-                continue;
+            if self.leaves.contains_key(&at) {
+                self.take_back_announcement(at);
             }
-            let path = self.own_path(at);
-            self.emit(EventKind::StepQueued { path: &path });
         }
         for leaf in self.leaves.values() {
             leaf.let_go();
@@ -413,7 +411,7 @@ impl<'a> Dispatcher<'a> {
 
     /// Lets go of the run as soon as no effect is in flight any more.
     pub(super) fn let_go_if_quiet(&mut self) {
-        if self.context.only_looks || self.is_let_go() && !self.leaves.values().any(Leaf::must_be_awaited) {
+        if self.context.only_looks || self.is_let_go() && !self.leaves.values().any(Leaf::keeps_the_process) {
             self.finished = true;
         }
     }

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use super::attempt::{Leaf, tool_call};
+use super::attempt::tool_call;
 use super::dispatcher::{Dispatcher, NodeRef};
 use super::frame::{Ending, FrameId};
+use super::leaf::Leaf;
 use super::park::Catcher;
 use super::sensitive::{below, in_arguments};
 use crate::graph::Edge;
@@ -37,6 +38,7 @@ impl Dispatcher<'_> {
         let program = self.program(at.0);
         let Some(step) = self.node(&program, at).step() else { return };
         let path = self.path(&program, at);
+        self.record(at.0, at.1).in_doubt = true;
         let replays = self.recording.is_replaying();
         let verifies = self.verifies(&program, step);
         let decided_before = replays && !self.recording.has_waited(&path);
@@ -80,7 +82,7 @@ impl Dispatcher<'_> {
                 let gives = self.node(&program, at).step().and_then(Step::verify).is_some_and(|verify| verify.gives);
                 if gives || !self.is_read(at) {
                     self.aftermath.checks.insert(at, super::aftermath::Check::Holds);
-                    return self.happened(at, value);
+                    return self.happened(at, value, gives);
                 }
                 self.ask_or_fail(at);
             }
@@ -96,24 +98,29 @@ impl Dispatcher<'_> {
     pub(super) fn outcome_told(&mut self, at: NodeRef, told: &Value) {
         if told.get("happened") == Some(&Value::Bool(true)) {
             let value = told.get("value").cloned().unwrap_or(Value::Null);
-            return self.happened(at, value);
+            return self.happened(at, value, true);
         }
         self.send_again(at);
     }
 
-    fn happened(&mut self, at: NodeRef, value: Value) {
+    /// `known`: whether the value is what the call gave.
+    fn happened(&mut self, at: NodeRef, value: Value, known: bool) {
         self.aftermath.doubts.remove(&at);
-        self.note_change(at);
+        let record = self.record(at.0, at.1);
+        record.in_doubt = !known;
+        record.end_execution();
         self.complete(at, value);
     }
 
     /// It did not happen: the same execution goes out again, with its key and its arguments.
     fn send_again(&mut self, at: NodeRef) {
         self.aftermath.doubts.remove(&at);
+        self.record(at.0, at.1).in_doubt = false;
         let path = self.own_path(at);
         let Some(past) = self.recording.begun(&path) else {
             let number = self.leaves.get_mut(&at).map(|leaf| {
                 leaf.sends += 1;
+                leaf.forget_attempts();
                 leaf.number
             });
             return number.into_iter().for_each(|number| self.again(at, number));

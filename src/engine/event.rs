@@ -174,7 +174,8 @@ impl Dispatcher<'_> {
     fn told_of(&self, at: NodeRef) -> Value {
         let frame = &self.frames[at.0];
         let error = frame.records[at.1 as usize].details().and_then(|details| details.error.as_ref());
-        if let Some(error) = error.filter(|_| frame.nodes[at.1 as usize].state != StepState::Completed) {
+        // A listener is over as a statement at once; what counts is what came of its firings.
+        if let Some(error) = error.filter(|_| self.heard_state(at) != StepState::Completed) {
             return error.to_value();
         }
         let program = &self.scopes[frame.scope].program;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::copies::Again;
+use super::execution::Execution;
 use crate::eval::{Environment, EvalError};
 use crate::graph::BlockGraph;
 use crate::journal::StepError;
@@ -149,6 +150,8 @@ pub(super) struct Record {
     pub duration: Microseconds,
     pub attempts: u32,
     pub recovered: bool,
+    /// It may have happened, and what it gave is not known.
+    pub in_doubt: bool,
     /// It had settled before the last process took the run over.
     pub reused: bool,
     pub reason: Option<&'static str>,
@@ -169,6 +172,8 @@ pub(super) struct Details {
     pub copied: bool,
     /// Why another run's value was not taken over.
     pub again: Option<Again>,
+    /// The execution of its call that has begun and not ended.
+    pub execution: Option<Execution>,
     /// What became of its `undo`.
     pub undone: Option<Undone>,
     /// The frames that worked for it, in order.
@@ -189,6 +194,13 @@ impl Record {
 
     pub(super) fn details_mut(&mut self) -> &mut Details {
         self.details.get_or_insert_with(Box::default)
+    }
+
+    /// What came of the execution of its call is known.
+    pub(super) fn end_execution(&mut self) {
+        if let Some(details) = &mut self.details {
+            details.execution = None;
+        }
     }
 }
 

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Program;
-use super::attempt::{Leaf, tool_call};
+use super::attempt::tool_call;
 use super::clock;
 use super::dispatcher::{Dispatcher, NodeRef, Timer};
+use super::leaf::Leaf;
 use super::observer::Reached;
 use super::policy::ToolNames;
 use super::sensitive::{below, in_arguments};

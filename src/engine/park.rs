@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::attempt::tool_call;
 use super::dispatcher::{Dispatcher, NodeRef};
 use super::event::Subject;
+use super::execution::{Before, Execution};
 use super::frame::{FrameId, Role};
 use super::outcome::Interruption;
 use super::work::Failed;
@@ -26,8 +27,15 @@ pub(super) struct Parking {
     held_back: Vec<NodeRef>,
     /// Tasks that have failed with them.
     pub(super) failed_work: Vec<Failed>,
-    /// The first execution of calls that are done again, by their paths: none before it had this number.
-    executions: BTreeMap<Arc<str>, u32>,
+    /// What was called before at the paths of what is done again.
+    before: BTreeMap<Arc<str>, Before>,
+}
+
+impl Parking {
+    /// What was called at a path before the step there is done again.
+    pub(super) fn before(&self, path: &str) -> Option<&Before> {
+        self.before.get(path)
+    }
 }
 
 /// What takes the failure of a step inside it, so that nothing around it fails.
@@ -185,34 +193,42 @@ impl Dispatcher<'_> {
         }
     }
 
-    /// What has worked for a step that is done again is no part of the plan's flow any more. Every attempt belongs to one
-    /// execution, so their count is a number that no execution has had.
+    /// What has worked for a step that is done again is no part of the plan's flow any more. A call whose execution has
+    /// not ended goes on with it; any other begins another one. Every attempt belongs to one execution, so their count is
+    /// a number that no execution has had.
     fn leave_behind(&mut self, at: NodeRef) {
         let attempts = self.record(at.0, at.1).attempts;
+        let open = self.leave_execution(at);
         let path = self.own_path(at);
-        self.parking.executions.insert(path, attempts);
-        let mut open = self.inner_frames(at);
-        while let Some(frame) = open.pop() {
+        self.parking.before.insert(path, Before { attempts, open });
+        let mut frames = self.inner_frames(at);
+        while let Some(frame) = frames.pop() {
             self.frames[frame].aside = true;
             for node in 0..u32::try_from(self.frames[frame].records.len()).unwrap_or(u32::MAX) {
                 let inner = (frame, node);
                 let attempts = self.record(frame, node).attempts;
                 if attempts > 0 {
-                    let path = self.own_path(inner);
-                    *self.parking.executions.entry(path).or_default() += attempts;
+                    let (path, open) = (self.own_path(inner), self.leave_execution(inner));
+                    let before = self.parking.before.entry(path).or_default();
+                    before.attempts += attempts;
+                    before.open = open;
                 }
-                open.extend(self.inner_frames(inner));
+                frames.extend(self.inner_frames(inner));
             }
         }
+    }
+
+    /// The execution of a call that another frame goes on with: what it did is that one's to take back.
+    fn leave_execution(&mut self, at: NodeRef) -> Option<Execution> {
+        let record = self.record(at.0, at.1);
+        let in_doubt = record.in_doubt;
+        let open = record.details_mut().execution.take()?;
+        self.aftermath.happened.retain(|happened| *happened != at);
+        Some(Execution { in_doubt, ..open })
     }
 
     fn inner_frames(&self, (frame, node): NodeRef) -> Vec<FrameId> {
         let details = self.frames[frame].records[node as usize].details();
         details.map(|details| details.frames.clone()).unwrap_or_default()
-    }
-
-    /// The number of the first execution of a call.
-    pub(super) fn first_execution(&self, path: &str) -> u32 {
-        self.parking.executions.get(path).copied().unwrap_or(0)
     }
 }

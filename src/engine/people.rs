@@ -326,6 +326,7 @@ impl Dispatcher<'_> {
                 self.reached(at, Reached::Refused);
                 self.unanswered(at, ErrorClass::Denied(Denied::Human), refusal(answer));
             }
+            Waiting::Answer if self.is_told_what_it_gave(at) => self.told_what_it_gave(at, &answer.value),
             Waiting::Answer => self.outcome_told(at, &answer.value),
             Waiting::Input | Waiting::Retry | Waiting::Poll | Waiting::Outcome | Waiting::Time => {
                 self.reached(at, Reached::Answered);
@@ -361,6 +362,9 @@ impl Dispatcher<'_> {
     fn unanswered(&mut self, at: NodeRef, class: ErrorClass, message: String) {
         self.release_hold(at);
         let path = self.own_path(at);
+        if self.is_told_what_it_gave(at) {
+            return self.not_told_what_it_gave(at, StepError::new(class, message, &path));
+        }
         self.compounds.remove(&at);
         self.step_failed(at, Arc::new(StepError::new(class, message, &path)));
     }

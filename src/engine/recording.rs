@@ -154,6 +154,11 @@ impl Recording {
         self.past.as_ref().is_some_and(|past| past.tells(EventName::StepSettled, path))
     }
 
+    /// Whether the run has got another text.
+    pub(super) fn is_patched(&self) -> bool {
+        self.past.as_ref().is_some_and(|past| past.patched.is_some())
+    }
+
     /// Whether an earlier process has come to a step.
     pub(super) fn knows(&self, path: &str) -> bool {
         self.past.as_ref().is_some_and(|past| past.steps.contains_key(path))
@@ -321,8 +326,12 @@ impl Dispatcher<'_> {
     pub(super) fn answered_before(&mut self, at: NodeRef, outcome: Result<Value, Arc<StepError>>) {
         let Some(leaf) = self.leave_flight(at) else { return };
         match outcome {
-            Ok(value) => self.settle(at, End::Completed(value)),
+            Ok(value) => {
+                self.note_success(at);
+                self.settle(at, End::Completed(value));
+            }
             Err(error) => {
+                self.note_failure(at, leaf.effect, &error);
                 if matches!(error.class, ErrorClass::Budget(_)) {
                     self.fatal(error.class.clone(), &error.message);
                 }

@@ -3,9 +3,9 @@
 use std::cmp::Reverse;
 use std::time::Duration;
 
-use super::attempt::Leaf;
 use super::clock;
 use super::dispatcher::{Dispatcher, Timer};
+use super::leaf::Leaf;
 use super::outcome::Interruption;
 use crate::journal::{Bound, EventKind};
 use crate::protocol::StepState;

@@ -10,7 +10,6 @@ use super::event::Subject;
 use super::frame::{Flags, Frame, FrameId, Life, Owner, Role};
 use super::observer::Reached;
 use super::sensitive::{below, in_output};
-use super::undo::may_have_happened;
 use crate::eval::EvalError;
 use crate::graph::{Edge, Vertex};
 use crate::journal::{EventKind, OUTPUT, StepError};
@@ -187,13 +186,9 @@ impl Dispatcher<'_> {
             // Another run has done it, and that is not this one's to take back.
             return false;
         }
-        let caught = self.frames[at.0].records[at.1 as usize].details().and_then(|details| details.error.as_deref());
-        let changed = match end {
-            End::Completed(_) => caught.is_none_or(may_have_happened),
-            End::Failed(error) => may_have_happened(error) || caught.is_some_and(may_have_happened),
-            End::GuardFalse | End::Upstream | End::Replied | End::Cancelled => false,
-        };
-        changed && effect.is_some_and(|effect| !effect.floats())
+        let record = &self.frames[at.0].records[at.1 as usize];
+        let gave = matches!(end, End::Completed(_)) && record.details().is_none_or(|details| details.error.is_none());
+        (gave || record.in_doubt) && effect.is_some_and(|effect| !effect.floats())
     }
 
     /// Whether the value of a node comes from outside.

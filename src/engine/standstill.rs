@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::attempt::Leaf;
 use super::dispatcher::{Dispatcher, NodeRef, Timer};
 use super::frame::{Ending, Life};
+use super::leaf::Leaf;
 use super::outcome::Interruption;
 use super::signal::comes_from_outside;
 use crate::journal::StepError;
@@ -43,7 +43,9 @@ impl Dispatcher<'_> {
         } else {
             format!("nothing that the plan names can wake it: {waiting}")
         };
-        self.stall(StepError::new(ErrorClass::Cancelled, message, &"".into()));
+        // A failure that the rest went on from may be why nothing came.
+        let cause = self.frames[0].first_failure.clone();
+        self.stall(StepError { cause, ..StepError::new(ErrorClass::Cancelled, message, &"".into()) });
     }
 
     /// A fault of the engine, told instead of hung.

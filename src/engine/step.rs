@@ -7,11 +7,12 @@ use super::compound::Compound;
 use super::dispatcher::{Dispatcher, NodeRef, Timer};
 use super::event::Subject;
 use super::frame::{Flags, FrameId, Owner, Role};
+use super::leaf::Leaf;
 use super::observer::Reached;
 use super::settle::End;
 use crate::eval::EvalError;
 use crate::journal::{Bound, EventKind, StepError};
-use crate::protocol::StepState;
+use crate::protocol::{Sent, StepState};
 use crate::sema::{BlockId, Call, Failing, NodeKind, Recover, Step, StepKind, Target, Wait};
 use crate::types::{Budget, ErrorClass, Transient, Validation, check_value, without_absent};
 use crate::value::Value;
@@ -247,16 +248,19 @@ impl Dispatcher<'_> {
             if polls { ErrorClass::Validation(Validation::Until) } else { ErrorClass::Transient(Transient::Timeout) };
         let message = if polls { "what `until` waits for did not come" } else { "the time of `within` is over" };
         let mut error = StepError::new(class, message, &path);
-        let in_flight = self.leaves.get(&at).is_some_and(super::attempt::Leaf::in_flight);
-        if in_flight && !step.effect.floats() {
-            self.note_change(at);
+        let in_flight = self.leaves.get(&at).is_some_and(Leaf::in_flight);
+        if in_flight {
+            error.sent = Sent::Maybe;
+        }
+        if polls {
+            error.cause = self.unheard(at);
         }
         if self.leave_doubt(at).is_some() || (in_flight && !step.effect.repeatable()) {
             let cause = Arc::new(error.clone());
             error.class = ErrorClass::UnknownOutcome;
             error.message = "whether this happened is not known: the time of `within` is over".into();
             error.cause = Some(cause);
-            error.sent = crate::protocol::Sent::Maybe;
+            error.sent = Sent::Maybe;
         }
         if error.class == ErrorClass::UnknownOutcome
             && self.pauses(at, &error)
@@ -264,6 +268,7 @@ impl Dispatcher<'_> {
         {
             return self.doubt(at, leaf, Arc::new(error), false);
         }
+        self.cut_off(at);
         self.drop_leaf(at);
         self.release_hold(at);
         let inner = self.live_frames(at);

@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
+use super::Program;
+use super::attempt::tool_call;
 use super::dispatcher::{Dispatcher, NodeRef};
 use super::frame::{Ending, FrameId, Role, Undone};
-use crate::journal::StepError;
+use super::sensitive::{below, in_arguments};
+use crate::journal::{ARGUMENTS, EventKind, FormField, Question, StepError, Waiting};
 use crate::protocol::{Sent, StepState};
-use crate::sema::Step;
-use crate::types::{ErrorClass, Validation};
+use crate::sema::{Step, Undo};
+use crate::types::{ErrorClass, Validation, to_schema};
 use crate::value::Value;
 
 impl Dispatcher<'_> {
@@ -20,7 +23,7 @@ impl Dispatcher<'_> {
         let mut inner = at;
         let mut counts = true;
         loop {
-            if counts && self.undo_of(inner).is_some() {
+            if counts && self.has_undo(inner) {
                 self.aftermath.touched.insert(inner);
             }
             let Some(owner) = self.frames[inner.0].owner else { return };
@@ -40,13 +43,19 @@ impl Dispatcher<'_> {
         }
     }
 
-    fn undo_of(&self, at: NodeRef) -> Option<crate::sema::BlockId> {
+    fn has_undo(&self, at: NodeRef) -> bool {
         let program = self.program(at.0);
-        self.node(&program, at).step().and_then(Step::undo)
+        self.node(&program, at).step().is_some_and(|step| step.undo().is_some())
     }
 
-    /// What a plan instance has to take back, so that the last one of the list is the first. The `undo` of a step takes
-    /// the place of those inside it.
+    /// Whether a step has come to what it does without its arms.
+    fn has_worked(&self, at: NodeRef) -> bool {
+        let caught = self.frames[at.0].records[at.1 as usize].details().and_then(|details| details.error.as_ref());
+        self.state_of(at) == StepState::Completed && caught.is_none()
+    }
+
+    /// What a plan instance has to take back, so that the last one of the list is the first. The `undo` of a step that
+    /// holds others takes the place of theirs where the step has worked; else theirs run, and it has nothing to read.
     pub(super) fn to_take_back(&self, frame: FrameId) -> Vec<NodeRef> {
         let wanted = |at: &&NodeRef| {
             let (mut inner, mut within) = (at.0, false);
@@ -55,52 +64,130 @@ impl Dispatcher<'_> {
                 let Some(owner) = self.frames[inner].owner else { return within };
                 let outer = (owner.frame, owner.node);
                 let replaced = !matches!(owner.role, Role::Recover | Role::Firing(_));
-                if replaced && self.undo_of(outer).is_some() {
+                if replaced && self.has_undo(outer) && self.has_worked(outer) {
                     return false;
                 }
                 inner = owner.frame;
             }
         };
+        let own = |at: &&NodeRef| {
+            let program = self.program(at.0);
+            self.is_call(&program, **at) || self.has_worked(**at)
+        };
         let fresh = |at: &&NodeRef| {
             let record = &self.frames[at.0].records[at.1 as usize];
             record.details().is_none_or(|details| details.undone.is_none())
         };
-        self.aftermath.happened.iter().filter(wanted).filter(fresh).copied().collect()
+        self.aftermath.happened.iter().filter(own).filter(wanted).filter(fresh).copied().collect()
     }
 
-    /// Takes a step back. Of one whose outcome is unknown it is found out first, where something can tell.
+    /// Takes a step back. Of one that may have happened it is found out first what it came to, where something can tell.
     pub(super) fn take_back(&mut self, at: NodeRef) {
         let program = self.program(at.0);
-        let verifies = self.node(&program, at).step().is_some_and(|step| self.verifies(&program, step));
-        if self.state_of(at) == StepState::Unknown && verifies {
+        let Some(step) = self.node(&program, at).step() else { return };
+        if !self.record(at.0, at.1).in_doubt {
+            let slot = self.node(&program, at).slot;
+            let gave = slot.and_then(|slot| self.frames[at.0].slots.get(slot as usize)).cloned();
+            return self.open_undo(at, gave.unwrap_or(Value::Null));
+        }
+        if self.verifies(&program, step) {
             return self.open_verify(at);
         }
-        self.open_undo(at);
+        self.undo_unknown(at);
     }
 
-    pub(super) fn open_undo(&mut self, at: NodeRef) {
+    fn open_undo(&mut self, at: NodeRef, gave: Value) {
         let program = self.program(at.0);
-        if let Some(undo) = self.undo_of(at) {
-            self.open_aside(&program, at, undo, Role::Undo);
+        if let Some(undo) = self.node(&program, at).step().and_then(Step::undo) {
+            self.open_aside(&program, at, undo.body, Role::Undo, gave);
         }
     }
 
-    /// What was found out of a step whose outcome was unknown: whether there may be something to take back. What it gave
-    /// is its value from now on.
-    pub(super) fn resolved(&mut self, at: NodeRef, frame: FrameId, outcome: Result<(), Ending>) -> bool {
-        match outcome {
-            Ok(()) => {
-                let value = self.frames[frame].values.pop().unwrap_or(Value::Null);
-                let program = self.program(at.0);
-                let slot = self.node(&program, at).slot;
-                if let Some(place) = slot.and_then(|slot| self.frames[at.0].slots.get_mut(slot as usize)) {
-                    *place = value;
-                }
-                true
-            }
-            Err(Ending::Failed(error)) => !super::aftermath::says_no(&error),
-            Err(Ending::Cancelled) => true,
+    /// It may have happened, and nobody knows what it gave: an `undo` that does not read that runs, one that does waits
+    /// for somebody who knows.
+    fn undo_unknown(&mut self, at: NodeRef) {
+        let program = self.program(at.0);
+        match self.node(&program, at).step().and_then(Step::undo) {
+            Some(undo) if undo.reads => self.ask_what_it_gave(&program, at, undo),
+            Some(_) | None => self.open_undo(at, Value::Null),
         }
+    }
+
+    /// What can tell has looked at a step that may have happened.
+    pub(super) fn resolved(&mut self, at: NodeRef, frame: FrameId, outcome: Result<(), Ending>) {
+        let program = self.program(at.0);
+        let gives = self.node(&program, at).step().and_then(Step::verify).is_some_and(|verify| verify.gives);
+        match outcome {
+            Ok(()) if gives => {
+                let gave = self.frames[frame].values.pop().unwrap_or(Value::Null);
+                self.open_undo(at, gave);
+            }
+            Err(Ending::Failed(error)) if super::aftermath::says_no(&error) => self.next_to_take_back(at),
+            Ok(()) | Err(_) => self.undo_unknown(at),
+        }
+    }
+
+    fn ask_what_it_gave(&mut self, program: &Program, at: NodeRef, undo: &Undo) {
+        let path = self.path(program, at);
+        let details = self.frames[at.0].records[at.1 as usize].details();
+        let execution = details.and_then(|details| details.execution.as_ref()).map_or(0, |execution| execution.number);
+        let arguments = details.and_then(|details| details.arguments.clone());
+        let tool = tool_call(program, self, at).map(|(.., signature)| signature.path().into());
+        let question = Question {
+            kind: Waiting::Answer,
+            text: format!("Did `{path}` happen, and what did it give? It is taken back, and its `undo` reads that.")
+                .into(),
+            by: None,
+            expires: None,
+            execution,
+            tool: tool.unwrap_or_default(),
+            arguments: arguments.unwrap_or_else(|| self.no_arguments.clone()),
+            binding: "".into(),
+            form: vec![FormField {
+                name: "value".into(),
+                ty: undo.gives.to_string(),
+                schema: to_schema(&undo.gives),
+                options: None,
+            }],
+        };
+        let before = self.state_of(at);
+        self.aftermath.asked.insert(at, before);
+        if let Some(past) = self.recording.asked(&path, Waiting::Answer, execution) {
+            return self.ask_as_before(program, at, past);
+        }
+        let labels =
+            self.node(program, at).step().map(|step| below(ARGUMENTS, &in_arguments(step, &question.arguments)));
+        self.emit_labelled(EventKind::StepAsks { path: &path, question: &question }, &labels.unwrap_or_default());
+        self.ask(program, at, Arc::new(question));
+    }
+
+    /// Whether somebody is asked what a step gave, so that it can be taken back.
+    pub(super) fn is_told_what_it_gave(&self, at: NodeRef) -> bool {
+        self.aftermath.asked.contains_key(&at)
+    }
+
+    /// That is asked no longer: the step stands as it stood before.
+    pub(super) fn leave_what_it_gave(&mut self, at: NodeRef) {
+        if let Some(state) = self.aftermath.asked.remove(&at) {
+            self.release_hold(at);
+            self.frames[at.0].node(at.1).state = state;
+        }
+    }
+
+    /// Somebody has said what became of it: `{ happened: bool, value: … }`.
+    pub(super) fn told_what_it_gave(&mut self, at: NodeRef, told: &Value) {
+        self.leave_what_it_gave(at);
+        if told.get("happened") == Some(&Value::Bool(true)) {
+            return self.open_undo(at, told.get("value").cloned().unwrap_or(Value::Null));
+        }
+        self.next_to_take_back(at);
+    }
+
+    /// Nobody can say it.
+    pub(super) fn not_told_what_it_gave(&mut self, at: NodeRef, error: StepError) {
+        self.leave_what_it_gave(at);
+        self.taken_back(at, Err(Ending::Failed(Arc::new(error))));
+        self.next_to_take_back(at);
     }
 
     pub(super) fn taken_back(&mut self, at: NodeRef, outcome: Result<(), Ending>) {
@@ -129,7 +216,7 @@ impl Dispatcher<'_> {
 pub(super) fn may_have_happened(error: &StepError) -> bool {
     match error.class {
         ErrorClass::UnknownOutcome => true,
-        ErrorClass::Validation(Validation::Result) => error.sent == Sent::Answered,
-        _ => false,
+        ErrorClass::Validation(Validation::Result) if error.sent == Sent::Answered => true,
+        _ => error.sent == Sent::Maybe,
     }
 }

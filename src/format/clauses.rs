@@ -4,7 +4,7 @@ use super::comments::Gap;
 use super::document::Break;
 use super::parts::{Part, present};
 use super::printer::Printer;
-use crate::syntax::ast::{Clause, ClauseKind, ErrorPattern};
+use crate::syntax::ast::{Clause, ClauseKind, ErrorPattern, Undo};
 
 /// A clause and the comments beside it.
 struct Placed<'a> {
@@ -112,9 +112,13 @@ impl<'a> Printer<'a> {
                 self.word("=> ");
                 self.arm_body(body);
             }
-            ClauseKind::Undo(call) => {
+            ClauseKind::Undo(Undo::Call(call)) => {
                 self.word("undo ");
                 self.value(call);
+            }
+            ClauseKind::Undo(Undo::Do(body)) => {
+                self.word("undo do ");
+                self.block(body);
             }
             ClauseKind::Error => {}
         }

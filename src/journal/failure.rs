@@ -9,7 +9,7 @@ use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
 use crate::protocol::Sent;
 use crate::secrets::Redactor;
-use crate::types::ErrorClass;
+use crate::types::{ErrorClass, Validation};
 use crate::value::{Key, Value, duration_text, parse_duration};
 
 /// Why a step has no value of its own.
@@ -48,6 +48,14 @@ impl StepError {
     #[must_use]
     pub fn retryable(&self) -> bool {
         matches!(self.class, ErrorClass::Transient(_))
+    }
+
+    /// Whether the execution of the call is over with it: nothing has happened by the tool's contract, or nothing was
+    /// sent since it must not be. Anything else may be sent again as it is, with its key.
+    #[must_use]
+    pub fn ends_execution(&self) -> bool {
+        let refused_here = matches!(self.class, ErrorClass::Denied(_) | ErrorClass::Validation(Validation::Arguments));
+        self.sent == Sent::Refused || (self.sent == Sent::No && refused_here)
     }
 
     /// The error as plans see it: `class, message, step, attempt, retryable, retry_after, cause`.

@@ -1,5 +1,6 @@
 //! What happened: versioned events, append, read, replay; one file per store.
 
+mod call;
 mod entry;
 mod event;
 mod failure;
@@ -13,6 +14,7 @@ mod said;
 mod shown;
 pub mod store;
 
+pub use call::{PastCall, PastPhase};
 pub use entry::{ARGUMENTS, Entry, EntryError, Kept, OUTPUT, VALUE};
 pub use event::{Bound, Dispatch, Event, EventKind, EventName, Used, Waiting};
 pub use failure::StepError;
@@ -21,7 +23,7 @@ pub(crate) use line::instant;
 pub use log::{Log, Message, Summary};
 pub use memory::MemoryLog;
 pub use news::{News, NewsKind};
-pub use past::{MOST_DEATHS, Past, PastCall, PastPhase, PastQuestion, PastStep};
+pub use past::{MOST_DEATHS, Past, PastQuestion, PastStep};
 pub use question::{Answer, AnswerError, FormField, Given, Question, Questions};
 pub use said::{Cancel, Move, Said, Signal};
 pub use shown::{Shown, labelled, paths_below};

@@ -7,6 +7,7 @@ use std::time::Duration;
 use indexmap::IndexMap;
 use serde_json::Value as Json;
 
+use super::call::{PastCall, PastPhase};
 use super::entry::{Entry, EntryError, Kept};
 use super::event::{Bound, EventName, Used, Waiting};
 use super::failure::StepError;
@@ -92,37 +93,6 @@ pub struct PastQuestion {
     pub answer: Option<Answer>,
     /// Whether an attempt went out on the answer.
     used: bool,
-}
-
-/// The latest execution of a call.
-#[derive(Clone, Debug)]
-pub struct PastCall {
-    pub execution: u32,
-    /// Of the current series of retries, from 1.
-    pub trial: u32,
-    /// All that were made so far, those of earlier executions included.
-    pub attempts: u32,
-    /// What its answers reported, those of earlier executions included.
-    pub used: Used,
-    /// Why it was made although another run had made it.
-    pub again: Option<Arc<str>>,
-    /// Empty for an execution of which no attempt was made yet.
-    pub key: Arc<str>,
-    pub arguments: Value,
-    pub phase: PastPhase,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PastPhase {
-    /// It had been sent, or was about to be.
-    InFlight,
-    /// Between two attempts, from this moment on (nanoseconds since 1970) for so long, whatever the clock is set to
-    /// meanwhile.
-    Waiting { since: i128, wait: Duration },
-    /// Its answer is among the news.
-    Answered,
-    /// It ended because of something else.
-    Ended,
 }
 
 impl Past {
@@ -330,7 +300,8 @@ impl Past {
         let timer = timer.unwrap_or(Bound::Within);
         match timer {
             Bound::Within | Bound::Deadline => {
-                if let Some(call) = self.steps.get_mut(&path).and_then(|step| step.call.as_mut()) {
+                let call = self.steps.get_mut(&path).and_then(|step| step.call.as_mut());
+                if let Some(call) = call.filter(|call| call.phase == PastPhase::InFlight) {
                     call.phase = PastPhase::Ended;
                 }
             }
@@ -370,13 +341,17 @@ impl Past {
         step.until = entry.until();
         let Some(call) = &mut step.call else { return Ok(()) };
         call.phase = PastPhase::Waiting { since: at, wait: Duration::from_millis(entry.wait_ms.unwrap_or(0)) };
-        // What was answered has ended: the next attempt is a new execution.
+        if let Some(error) = entry.error.as_ref().filter(|error| error.sent != Sent::No) {
+            call.arrived = call.arrived.or(Some(call.sent_at));
+            call.may_have_happened |= error.sent == Sent::Maybe;
+        }
         let polls = what == Waiting::Poll;
-        if polls || entry.error.is_some_and(|error| error.sent == Sent::Answered) {
-            (call.execution, call.key) = (call.execution + 1, "".into());
+        if polls || entry.error.as_ref().is_some_and(StepError::ends_execution) {
+            (call.execution, call.key, call.arrived) = (call.execution + 1, "".into(), None);
         }
         if polls {
             call.trial = 0;
+            call.unheard = entry.error.map(Arc::new);
         }
         Ok(())
     }
@@ -462,12 +437,19 @@ impl Past {
         let step = self.step(path, at);
         (step.state, step.tool) = (StepState::Running, entry.tool.take());
         step.attempts = entry.attempt.unwrap_or(step.attempts + 1);
+        let before = step.call.take();
+        let same = before.as_ref().filter(|call| call.execution == execution);
+        let lost = before.as_ref().filter(|call| call.phase == PastPhase::InFlight);
         let call = PastCall {
             execution,
+            sent_at: at,
+            arrived: same.and_then(|call| call.arrived.or(lost.map(|lost| lost.sent_at))),
+            may_have_happened: lost.is_some() || before.as_ref().is_some_and(|call| call.may_have_happened),
+            unheard: None,
             trial: entry.trial.unwrap_or(1),
             attempts: step.attempts,
             again: entry.again.take(),
-            used: step.call.as_ref().map(|call| call.used).unwrap_or_default(),
+            used: before.as_ref().map(|call| call.used).unwrap_or_default(),
             key: entry.key.take().unwrap_or_default(),
             arguments: arguments.unwrap_or(Value::Null),
             phase: PastPhase::InFlight,
@@ -526,8 +508,8 @@ impl Past {
     fn failed(&mut self, path: &Arc<str>, at: i128, error: Arc<StepError>) {
         let step = self.step(path.clone(), at);
         step.error = Some(error.clone());
-        // A spent budget ends a call before its next attempt.
-        let spent = matches!(error.class, ErrorClass::Budget(_));
+        // A spent budget ends a call before its next attempt, and so does a key that the other side may have forgotten.
+        let spent = matches!(error.class, ErrorClass::Budget(_) | ErrorClass::UnknownOutcome);
         let ends = |phase: PastPhase| match phase {
             PastPhase::InFlight => true,
             PastPhase::Waiting { .. } => spent,

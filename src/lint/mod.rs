@@ -15,7 +15,7 @@ mod subject;
 use std::collections::HashSet;
 use std::path::Path;
 
-use crate::diag::{Diagnostic, codes};
+use crate::diag::{Diagnostic, Severity, codes};
 use crate::host::Host;
 use crate::sema::{self, CheckedFile, Files, Policy, Tools};
 use crate::source::SourceFile;
@@ -33,6 +33,8 @@ pub struct Project<'a> {
     /// Where relative paths begin.
     pub root: &'a Path,
     pub host: &'a dyn Host,
+    /// The tools that it implements; `None` for plans without a project, which may be meant for any.
+    pub tools: Option<&'a Tools>,
 }
 
 /// Checks one file completely: its text, names and types, then every rule over each of its plans, then what its comments
@@ -50,6 +52,26 @@ pub fn check_file(source: &SourceFile, tools: &Tools, files: &dyn Files, project
     syntax::json::fit_fixes(source, &mut checked.diagnostics);
     checked.diagnostics.sort_by_key(|diagnostic| (diagnostic.span.start, diagnostic.span.end));
     checked
+}
+
+/// What would make a run of a plan fail in the middle, whatever the data: calls that nothing implements, and constants that
+/// are not allowed. Comments that keep findings quiet change nothing of that.
+#[must_use]
+pub fn obstacles(
+    source: &SourceFile,
+    checked: &CheckedFile,
+    plan: &sema::Plan,
+    project: &Project<'_>,
+) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    if let Some((plan, written)) = checked.plans_as_written().find(|(own, _)| own.name == plan.name) {
+        let subject = Subject::new(source, written, plan, checked.whole, true, project);
+        rules::OBSTACLES.iter().for_each(|look| look(&subject, &mut found));
+    }
+    for finding in &mut found {
+        finding.severity = Severity::Error;
+    }
+    found
 }
 
 /// What the rules find in the plans of this file; those of other files are looked at with their own.

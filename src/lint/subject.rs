@@ -57,7 +57,12 @@ impl<'a> Subject<'a> {
             asides.extend(node.step().into_iter().flat_map(Step::asides));
             steps.extend(node.step().map(|step| StepSite { block, node, step }));
         }
-        steps.retain(|site| !asides.contains(&site.block));
+        let outwards = |block: BlockId| {
+            std::iter::successors(Some(block), |block| {
+                owners.get(block.0 as usize).copied().flatten().map(|(outer, _): (BlockId, _)| outer)
+            })
+        };
+        steps.retain(|site: &StepSite<'_>| !outwards(site.block).any(|block| asides.contains(&block)));
         let (graph, flow) = (OnceCell::new(), OnceCell::new());
         Self { source, written, plan, whole, sound, project, steps, owners, graph, flow }
     }

@@ -59,7 +59,7 @@ impl Mocks {
             Written::Fail { class, message } => {
                 let message = message.as_ref().and_then(|message| Slots::none().evaluate(message).ok());
                 let message = message.and_then(|message| message.as_str().map(str::to_owned));
-                Reaction::Answer(Err(failure(class.clone(), message)))
+                Reaction::Answer(Err(failure(class.clone(), message, &call.request.signature)))
             }
             Written::Crash { after } => Reaction::Crash { after: *after },
         };

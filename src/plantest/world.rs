@@ -272,16 +272,31 @@ impl Response {
 }
 
 /// A failure of a class, with what the world has seen of it: of a call that timed out nobody knows, other transient ones
-/// never arrived, and anything else is an answer.
+/// never arrived, and what an error that the tool declares says of that is in its contract.
 #[must_use]
-pub fn failure(class: ErrorClass, message: Option<String>) -> CallError {
+pub fn failure(class: ErrorClass, message: Option<String>, signature: &Signature) -> CallError {
     use crate::types::Transient;
     let message = message.unwrap_or_else(|| format!("the test says so: {class}"));
     let (class, sent) = match class {
         ErrorClass::UnknownOutcome => (ErrorClass::Transient(Transient::Network), Sent::Maybe),
         ErrorClass::Transient(Transient::Timeout) => (class, Sent::Maybe),
         ErrorClass::Transient(_) => (class, Sent::No),
+        ErrorClass::Tool(name) => {
+            let sent = sent_with(&name, signature);
+            (ErrorClass::Tool(name), sent)
+        }
         other => (other, Sent::Answered),
     };
     CallError { class, message, sent, retry_after: None }
+}
+
+/// What an error of the tool says of the call, by the contract.
+fn sent_with(name: &Arc<str>, signature: &Signature) -> Sent {
+    if signature.may_have_happened.contains(name) {
+        Sent::Maybe
+    } else if **name != *"failed" && signature.raises.contains(name) {
+        Sent::Refused
+    } else {
+        Sent::Answered
+    }
 }

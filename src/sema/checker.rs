@@ -58,6 +58,8 @@ pub(super) struct PlanChecker<'a> {
     pub ambiguous: BTreeSet<Arc<str>>,
     /// The innermost statement around what is being checked.
     pub statement: Option<Span>,
+    /// Whether that takes something back.
+    pub undoing: bool,
 }
 
 /// What kind of block statements stand in; it decides what may end them.

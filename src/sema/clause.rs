@@ -65,7 +65,8 @@ impl PlanChecker<'_> {
         let subject = Subject::of(&step.body, body);
         checked.places = step.clauses.iter().map(|clause| (clause_word(&clause.kind), clause.span)).collect();
         for clause in &step.clauses {
-            if let Some(reason) = not_applicable(&clause.kind, subject) {
+            let reason = not_applicable(&clause.kind, subject);
+            if let Some(reason) = reason.or_else(|| self.refused_in_undo(&clause.kind)) {
                 self.refuse_clause(clause, reason);
                 continue;
             }
@@ -116,9 +117,7 @@ impl PlanChecker<'_> {
             ast::ClauseKind::Verify { .. } => {
                 checked.verify = self.without_value(step, body, |checker| checker.verify(clause, body));
             }
-            ast::ClauseKind::Undo(call) => {
-                checked.undo = self.without_value(step, body, |checker| checker.undo(call));
-            }
+            ast::ClauseKind::Undo(undo) => checked.undo = self.undo(step, undo, body),
         }
     }
 

@@ -167,8 +167,10 @@ impl Contexts {
             | ast::StepBody::Error => {}
         }
         for clause in &step.clauses {
-            if let ast::ClauseKind::Recover { body, .. } = &clause.kind {
-                self.collect_arm(body);
+            match &clause.kind {
+                ast::ClauseKind::Recover { body, .. } => self.collect_arm(body),
+                ast::ClauseKind::Undo(ast::Undo::Do(body)) => self.inner(body),
+                _ => {}
             }
         }
     }

@@ -14,7 +14,7 @@ use super::unread::unused_items;
 use crate::diag::{Diagnostic, codes};
 use crate::source::{SourceFile, Span};
 use crate::syntax::{self, ast};
-use crate::types::{Effect, Parameter, Signature};
+use crate::types::{Effect, KEY_TTL, Parameter, Signature};
 
 /// What a name behind `use` leads to.
 #[derive(Debug)]
@@ -283,8 +283,19 @@ fn declared(
             signature.raises.push(name);
         }
     }
-    signature.key_argument = tool.key.as_ref().map(|key| key.text.clone()).or(signature.key_argument);
+    if let Some(key) = &tool.key {
+        take_key(&mut signature, key);
+    }
     signature
+}
+
+/// Where a key makes repetitions harmless, repeating is harmless: that is what `idempotent` means.
+fn take_key(signature: &mut Signature, key: &ast::Name) {
+    signature.key_argument = Some(key.text.clone());
+    signature.key_ttl = signature.key_ttl.or(Some(KEY_TTL));
+    if !signature.effect_declared {
+        (signature.effect, signature.effect_declared) = (Effect::Idempotent, true);
+    }
 }
 
 /// The places that a `tool` item calls secret, in its arguments and in its result.

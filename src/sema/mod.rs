@@ -31,7 +31,8 @@ pub use file::{CheckedFile, Files, check_file};
 pub use plan::{
     After, Ask, Block, BlockId, Budget, Call, Clauses, Confirm, Each, Event, EventKind, Failing, GuardAtom, Infer,
     Input, InputField, Jitter, Listener, Node, NodeId, NodeKind, OnFailure, Plan, PlanParameter, PlanTest, Policy,
-    Recover, Repeat, Retry, Set, Status, Step, StepKind, Target, Task, TaskId, TaskTest, Touch, Until, Verify, Wait,
+    Recover, Repeat, Retry, Set, Status, Step, StepKind, Target, Task, TaskId, TaskTest, Touch, Undo, Until, Verify,
+    Wait,
 };
 pub use remedy::tidy_removals;
 pub use scope::{Atom, Binding, Lookup, NameKind, Place, Scope};

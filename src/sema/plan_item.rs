@@ -93,6 +93,7 @@ fn check_plan(item: &ast::Item, plan: &ast::Plan, shared: &Shared<'_>, found: &m
             made: Made::default(),
             ambiguous: BTreeSet::new(),
             statement: None,
+            undoing: false,
         };
         let result = checker.plan(item, plan);
         contexts = checker.contexts;

@@ -41,6 +41,7 @@ impl PlanChecker<'_> {
     /// Checks one step with its clauses and adds its node.
     pub(super) fn step(&mut self, step: &ast::Step, span: Span) {
         self.claim("step", &step.name);
+        self.refuse_in_undo(step);
         let when = step.clauses.iter().find_map(|clause| match &clause.kind {
             ast::ClauseKind::When(condition) => Some(condition),
             _ => None,
@@ -139,7 +140,7 @@ impl PlanChecker<'_> {
         CheckedBody::new(StepKind::Call(call), ty, effect, touches)
     }
 
-    fn do_block(&mut self, block: &ast::Block) -> CheckedBody {
+    pub(super) fn do_block(&mut self, block: &ast::Block) -> CheckedBody {
         let id = self.open_block(BlockKind::Do, None, &block.statements);
         self.statements(&block.statements);
         self.closed(&block.statements, BlockKind::Do, |_| StepKind::Do(id))

@@ -26,7 +26,7 @@ pub use fit::{Fit, fit};
 pub use mismatch::{Misfit, Mismatch, PathPart};
 pub use schema::{Choice, Contract, Examples, NoExample, SchemaError, Validator, Violation, from_schema, to_schema};
 pub use shape::{FieldLookup, error_object, field, field_names, result_union};
-pub use signature::{Parameter, Signature, UsagePaths};
+pub use signature::{KEY_TTL, Parameter, Signature, UsagePaths};
 
 /// The type of a value.
 ///

@@ -1,8 +1,12 @@
 //! Signatures of tools: what a plan is checked against.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::{Contract, Effect, Type};
+
+/// How long keys are recognized where a contract does not say.
+pub const KEY_TTL: Duration = Duration::from_hours(24);
 
 /// What is known of one tool before any call.
 #[derive(Clone, Debug)]
@@ -41,6 +45,8 @@ pub struct Signature {
     pub deprecated: Option<Arc<str>>,
     /// The argument that takes the idempotency key.
     pub key_argument: Option<Arc<str>>,
+    /// How long the other side recognizes a repetition by its key, where it goes by that.
+    pub key_ttl: Option<Duration>,
     /// A template over the arguments that names the state the call touches, such as `{repo}`.
     pub resource: Option<Arc<str>>,
     /// Whether calls of this namespace share no state at all.
@@ -95,6 +101,7 @@ impl Signature {
             inverse: None,
             deprecated: None,
             key_argument: None,
+            key_ttl: None,
             resource: None,
             stateless: false,
             usage: None,
@@ -130,6 +137,12 @@ impl Signature {
             part(&schema.as_ref().map(ToString::to_string).unwrap_or_default());
         }
         hash.finalize().to_hex().to_string()
+    }
+
+    /// Whether nobody may know, in the end, if a call has happened: it cannot be sent again, or not for ever.
+    #[must_use]
+    pub fn can_stay_unknown(&self) -> bool {
+        !self.effect.repeatable() || (self.key_ttl.is_some() && !self.effect.floats())
     }
 
     /// The parameter with this name.

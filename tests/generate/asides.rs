@@ -28,15 +28,32 @@ impl Writer<'_> {
         if self.dice.one_in(4) {
             self.verify(ty, &mut asides);
         }
-        if may_undo && !self.only_reads && self.dice.one_in(3) {
-            let call = self.changing_call();
-            if let Some(call) = call {
-                self.undos += 1;
-                writeln!(asides.text, "{}    undo {call}", self.margin()).unwrap();
-            }
-        }
         self.scope.close(known);
+        if may_undo && !self.only_reads && self.dice.one_in(3) {
+            // What takes it back reads what it gave.
+            let known = self.scope.mark();
+            self.scope.add(name, ty.clone(), Kind::Local);
+            self.undo(&mut asides.text);
+            self.scope.close(known);
+        }
         asides
+    }
+
+    /// One call, or several steps.
+    fn undo(&mut self, text: &mut String) {
+        let Some(call) = self.changing_call() else { return };
+        self.undos += 1;
+        let margin = self.margin();
+        if !self.dice.one_in(3) {
+            return writeln!(text, "{margin}    undo {call}").unwrap();
+        }
+        let first = self.names.value(self.dice);
+        writeln!(text, "{margin}    undo do {{\n{margin}        step {first} = {call}").unwrap();
+        if let Some(call) = self.changing_call() {
+            let second = self.names.value(self.dice);
+            writeln!(text, "{margin}        step {second} = {call}").unwrap();
+        }
+        writeln!(text, "{margin}    }}").unwrap();
     }
 
     fn verify(&mut self, ty: &Ty, asides: &mut Asides) {

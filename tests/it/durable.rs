@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 
 use crate::world::Script::Fail;
 use crate::world::{Ran, World, after, give};
-use planrun::protocol::Sent::{Answered, No};
+use planrun::protocol::Sent::{Answered, No, Refused};
 
 const PLAN: &str = r#"
 use a, sys
@@ -66,7 +66,7 @@ fn world() -> World {
     World::new()
         .tool("a.read", [Fail("transient.unavailable", No), Fail("transient.unavailable", No), give(json!(7))])
         .tool("a.list", one(json!(["x", "y", "z"])))
-        .tool("a.put", [Fail("tool.busy", Answered), after(30, give(json!(2)))])
+        .tool("a.put", [Fail("tool.busy", Refused), after(30, give(json!(2)))])
         .tool("a.write", one(json!(3)))
         .tool("a.poll", [give(json!(1)), give(json!(2)), give(json!(3))])
         .tool("a.broken", [Fail("tool.failed", Answered)])
@@ -262,7 +262,7 @@ plan p() -> { total: int, names: string[], city: string, late: int, refused: int
 fn with_people() -> World {
     let mut world = World::new()
         .tool("a.read", [after(10, give(json!(7)))])
-        .tool("a.put", [Fail("tool.busy", Answered), after(30, give(json!(2)))])
+        .tool("a.put", [Fail("tool.busy", Refused), after(30, give(json!(2)))])
         .tool("a.poll", [give(json!(1)), give(json!(2)), give(json!(3))]);
     world.answers = vec![
         ("first.confirm", json!(true)),

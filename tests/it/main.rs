@@ -49,6 +49,7 @@ mod secrets;
 mod semantics;
 mod sessions;
 mod shop;
+mod starts;
 mod support;
 mod syntax;
 mod systems;

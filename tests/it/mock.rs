@@ -36,13 +36,7 @@ fn tool(app: &str, name: &str, required: &[&str], mock: Option<Json>, returns: O
         output_schema: returns.cloned().map(Arc::new),
         ..Signature::unknown(app.into(), name.into())
     };
-    AppTool {
-        signature: Arc::new(signature),
-        endpoint: "http://127.0.0.1:8009/tool".into(),
-        errors: Vec::new(),
-        key: None,
-        mock,
-    }
+    AppTool { signature: Arc::new(signature), endpoint: "http://127.0.0.1:8009/tool".into(), errors: Vec::new(), mock }
 }
 
 fn app(name: &str, tools: Vec<AppTool>) -> App {

@@ -66,5 +66,5 @@ fn a_misspelt_setting_of_the_project_hides_nothing() {
     let codes = found["diagnostics"].as_array().unwrap().iter().map(|finding| finding["code"].as_str().unwrap());
     let mut codes = codes.collect::<Vec<_>>();
     codes.sort_unstable();
-    assert_eq!(codes, ["config-key", "unknown-argument"]);
+    assert_eq!(codes, ["config-key", "unimplemented-tool", "unknown-argument"]);
 }

@@ -13,7 +13,7 @@ use axum::routing::any;
 use planrun::host::{MemoryHost, RealHost};
 use planrun::protocol::Sent;
 use planrun::secrets::Redactor;
-use planrun::tools::app::{App, AppTool, KeyPolicy, KeyScope, Reason};
+use planrun::tools::app::{App, AppTool, Reason};
 use planrun::tools::{Answer, CallError, Catalog, Grant, Outcome, Permissions, Reply, Request, Tool};
 use planrun::types::{Effect, ErrorClass, Parameter, Signature, Type, check_value};
 use planrun::value::Value;
@@ -136,7 +136,8 @@ async fn statuses_become_classes_and_404_is_a_result() {
         (403, "auth.authorization", Sent::Answered),
         (408, "transient.timeout", Sent::Maybe),
         (429, "transient.rate_limited", Sent::No),
-        (500, "transient.unavailable", Sent::Answered),
+        (500, "transient.unavailable", Sent::Maybe),
+        (501, "tool.failed", Sent::Answered),
         (502, "transient.unavailable", Sent::Maybe),
         (503, "transient.unavailable", Sent::No),
         (504, "transient.timeout", Sent::Maybe),
@@ -281,7 +282,6 @@ fn app(address: &str) -> App {
         signature: Arc::new(signature),
         endpoint: format!("http://{address}/tool").into(),
         errors: vec![reason("busy", "tool.busy", false), reason("lost", "transient.unavailable", true)],
-        key: Some(KeyPolicy { ttl: Duration::from_mins(1), per: KeyScope::Execution }),
         mock: None,
     };
     App {
@@ -327,8 +327,8 @@ async fn answers_of_apps_become_results_and_classes() {
     let cases = [
         (200, r#"{"success": false, "error": "no such person"}"#, "tool.failed", Sent::Answered, "no such person"),
         (200, r#"{"success": false, "reason": "strange"}"#, "tool.failed", Sent::Answered, "strange"),
-        (200, r#"{"success": false, "reason": "busy", "error": "later"}"#, "tool.busy", Sent::Answered, "later"),
-        (409, r#"{"success": false, "reason": "busy"}"#, "tool.busy", Sent::Answered, "busy"),
+        (200, r#"{"success": false, "reason": "busy", "error": "later"}"#, "tool.busy", Sent::Refused, "later"),
+        (409, r#"{"success": false, "reason": "busy"}"#, "tool.busy", Sent::Refused, "busy"),
         (500, r#"{"success": false, "reason": "lost"}"#, "transient.unavailable", Sent::Maybe, "lost"),
         (404, r#"{"detail": "Not Found"}"#, "tool.failed", Sent::Answered, "status 404: Not Found"),
         (503, "", "transient.unavailable", Sent::No, "status 503"),

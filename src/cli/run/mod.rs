@@ -49,8 +49,7 @@ pub fn run(arguments: &RunArguments, project: Option<&Path>, terminal: Terminal)
     let Some(checked) = workspace.plan(file, arguments.plan.as_deref(), terminal)? else {
         return Ok(Exit::Findings);
     };
-    if let Some(refused) = checked.not_yet() {
-        terminal.say_plainly(&human(&[refused], terminal.look));
+    if is_refused(&checked, arguments, terminal) {
         return Ok(Exit::Findings);
     }
     let base = match &arguments.base {
@@ -90,6 +89,23 @@ pub fn run(arguments: &RunArguments, project: Option<&Path>, terminal: Terminal)
         record: arguments.record.clone(),
     };
     start(job, &checked, arguments, look)
+}
+
+/// Whether the plan is not even started, since it could not be done as a whole; tells why. What `--until` leaves for a
+/// later process need not be there now.
+fn is_refused(checked: &CheckedPlan, arguments: &RunArguments, terminal: Terminal) -> bool {
+    if let Some(refused) = checked.not_yet() {
+        terminal.say_plainly(&human(&[refused], terminal.look));
+        return true;
+    }
+    let Some(refused) = checked.obstacles().filter(|_| arguments.until.is_none() && !arguments.dry_run) else {
+        return false;
+    };
+    if !refused.diagnostics.is_empty() {
+        terminal.say_plainly(&human(&[refused], terminal.look));
+    }
+    terminal.say("error: nothing was started: the plan could not be done as a whole");
+    true
 }
 
 /// Writes down that a run begins, and drives it; one that is there already is gone on with.

@@ -13,9 +13,9 @@ use crate::diag::render::visible_line;
 use crate::engine::Program;
 use crate::graph::Edge;
 use crate::journal::store::{Digest, Journal, RunRow};
-use crate::journal::{Event, EventKind, Past, PastStep};
+use crate::journal::{Event, EventKind, Past, PastStep, StepError};
 use crate::project::Location;
-use crate::protocol::StepState;
+use crate::protocol::{Sent, StepState};
 use crate::sema::{Call, Plan, StepKind, Target};
 use crate::syntax::{json::definitions, parse};
 use crate::types::check_value;
@@ -82,7 +82,7 @@ pub fn run(journal: &Journal, location: &Location, arguments: &Arguments, termin
 }
 
 /// The names of what has started, and of all that this has read. A call that has failed, and for which the run has paused,
-/// may become another call: it is made again as a new execution anyway.
+/// may become another call, unless an attempt of it may have happened: then it goes on with the same execution.
 fn frozen(program: &Program, now: &Program, past: &Past) -> BTreeSet<String> {
     let first = |path: &str| path.split(['.', '[']).next().unwrap_or_default().to_owned();
     let calls = |program: &Program, name: &str| {
@@ -91,7 +91,9 @@ fn frozen(program: &Program, now: &Program, past: &Past) -> BTreeSet<String> {
         step.is_some_and(|step| matches!(&step.kind, StepKind::Call(Call { target: Target::Tool(_), .. })))
     };
     let stands = |(path, step): &(&Arc<str>, &PastStep)| {
-        let failed = step.state == StepState::Failed && step.call.is_some();
+        let unseen = step.call.as_ref().is_some_and(|call| call.arrived.is_none());
+        let is_over = |error: &StepError| error.ends_execution() || (error.sent == Sent::No && unseen);
+        let failed = step.state == StepState::Failed && step.error.as_deref().is_some_and(is_over);
         !(failed && calls(program, path) && calls(now, path))
     };
     let started = past.steps.iter().filter(stands).map(|(path, _)| path);

@@ -1,7 +1,7 @@
 //! What an `allow` comment speaks of: its own line behind code, else the next statement or item, else the next line.
 
 use crate::source::{SourceFile, Span};
-use crate::syntax::ast::{ArmBody, Block, ClauseKind, File, ItemKind, Statement, StatementKind, Step, StepBody};
+use crate::syntax::ast::{ArmBody, Block, ClauseKind, File, ItemKind, Statement, StatementKind, Step, StepBody, Undo};
 
 /// The range in which findings begin that the comment allows.
 pub(super) fn of(source: &SourceFile, tree: &File, comment: Span) -> Span {
@@ -102,6 +102,7 @@ fn in_step(step: &Step, bounds: Span) -> Option<Span> {
     within.or_else(|| {
         step.clauses.iter().find_map(|clause| match &clause.kind {
             ClauseKind::Recover { body, .. } => in_arm(body, bounds),
+            ClauseKind::Undo(Undo::Do(body)) => in_block(body, bounds),
             ClauseKind::When(_)
             | ClauseKind::After(_)
             | ClauseKind::Confirm { .. }
@@ -111,7 +112,7 @@ fn in_step(step: &Step, bounds: Span) -> Option<Span> {
             | ClauseKind::Until { .. }
             | ClauseKind::Cache(_)
             | ClauseKind::Verify { .. }
-            | ClauseKind::Undo(_)
+            | ClauseKind::Undo(Undo::Call(_))
             | ClauseKind::Error => None,
         })
     })

@@ -26,6 +26,7 @@ mod unbounded_cost;
 mod undo_missing;
 mod undo_never_runs;
 mod undo_of_read;
+mod unimplemented_tool;
 mod unreachable_recover;
 mod untrusted_to_irreversible;
 mod useless_retry;
@@ -80,4 +81,9 @@ pub(super) const RULES: &[Rule] = &[
     Rule { codes: &[&safety::BUDGET_IMPOSSIBLE], look: budget_impossible::look },
     Rule { codes: &[&safety::UNBOUNDED_COST], look: unbounded_cost::look },
     Rule { codes: &[&contracts::DEPRECATED_TOOL], look: deprecated_tool::look },
+    Rule { codes: &[&contracts::UNIMPLEMENTED_TOOL], look: unimplemented_tool::look },
 ];
+
+/// Those that tell what keeps a run from being made whole.
+pub(super) const OBSTACLES: &[fn(&Subject<'_>, &mut Vec<Diagnostic>)] =
+    &[permission_missing::look, unimplemented_tool::look];

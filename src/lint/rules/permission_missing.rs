@@ -31,7 +31,13 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             |grant: Option<&Permissions>| grant.is_none_or(|grant| need.granted(grant, project.root, project.host));
         match (granted(own.as_ref()), granted(project.allow)) {
             (true, true) => {}
-            (own, project) => found.push(denied(subject, need, own, project)),
+            (own_grants, project) => {
+                let mut finding = denied(subject, need, own_grants, project);
+                if own.is_none() {
+                    finding.severity = Severity::Warning;
+                }
+                found.push(finding);
+            }
         }
     }
 }

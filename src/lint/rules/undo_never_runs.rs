@@ -1,38 +1,36 @@
-//! `undo-never-runs`: an `undo` that another one replaces, or that stands where nothing is undone any more.
+//! `undo-never-runs`: an `undo` that stands where nothing is undone any more.
 
 use super::Subject;
 use crate::diag::{Diagnostic, codes};
-use crate::sema::{EventKind, Node, NodeKind, PlanTest, StepKind};
+use crate::sema::{Event, EventKind, Node, NodeKind, PlanTest};
 
 pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     for site in subject.steps() {
         let Some(clause) = site.step.clause_spans("undo").next() else { continue };
-        for (_, outer) in subject.outwards(site).skip(1) {
-            let finding = |message| Diagnostic::new(&codes::failure::UNDO_NEVER_RUNS, clause, message);
-            if let Some(place) = replaced_by(outer) {
-                let message =
-                    "this never runs: the `undo` of the whole `each` takes the place of those of its elements";
-                found.push(finding(message).label(place, "this one runs instead").help("remove one of the two"));
-                break;
-            }
-            if fires_at_the_end(outer) {
-                let message = "this never runs: from the moment that the plan is completed nothing is undone";
-                found.push(
-                    finding(message).label(outer.span, "fires then").help("remove it, or act in the plan itself"),
-                );
-                break;
-            }
-        }
+        let Some((_, listener)) = subject.outwards(site).skip(1).find(|(_, outer)| fires_at_the_end(outer)) else {
+            continue;
+        };
+        let message = "this never runs: what was done is taken back before listeners hear that the plan has ended";
+        let finding = Diagnostic::new(&codes::failure::UNDO_NEVER_RUNS, clause, message);
+        found.push(finding.label(listener.span, "fires then").help("remove it, or act in the plan itself"));
     }
-}
-
-/// Where the `undo` stands that takes the place of those inside.
-fn replaced_by(outer: &Node) -> Option<crate::source::Span> {
-    let step = outer.step()?;
-    matches!(step.kind, StepKind::Each(_)).then(|| step.clause_spans("undo").next())?
 }
 
 fn fires_at_the_end(outer: &Node) -> bool {
     let NodeKind::Listener(listener) = &outer.kind else { return false };
-    matches!(listener.on.kind, EventKind::Plan(PlanTest::Completed))
+    needs_the_end(&listener.on)
+}
+
+/// Whether a condition holds only when the plan has ended.
+fn needs_the_end(on: &Event) -> bool {
+    match &on.kind {
+        EventKind::Plan(test) => *test != PlanTest::Any,
+        EventKind::All(parts) => parts.iter().any(needs_the_end),
+        EventKind::Any(parts) => parts.iter().all(needs_the_end),
+        EventKind::Step { .. }
+        | EventKind::Task { .. }
+        | EventKind::Signal(_)
+        | EventKind::Not(_)
+        | EventKind::Damaged => false,
+    }
 }

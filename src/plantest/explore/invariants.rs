@@ -13,7 +13,7 @@ use crate::journal::Waiting;
 use crate::protocol::{RunState, StepState};
 use crate::sema::test::without_indices;
 use crate::sema::{Call, OnFailure, Plan, Step, StepKind, Target};
-use crate::types::{Effect, ErrorClass, Validation, check_value};
+use crate::types::{Effect, ErrorClass, Transient, Validation, check_value};
 
 /// What is wrong with a run.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -230,14 +230,15 @@ fn did_something(step: &StepReport, calls: &[Called], looks: bool) -> bool {
     let caught = step.recovered.as_ref().or(step.error.as_ref());
     let class = caught.and_then(|error| error.get("class")?.as_str().and_then(ErrorClass::find));
     let doubtful = match class {
-        Some(ErrorClass::UnknownOutcome) => !looks,
+        Some(ErrorClass::UnknownOutcome | ErrorClass::Transient(Transient::Timeout)) => !looks,
         Some(ErrorClass::Validation(Validation::Result)) => true,
         _ => false,
     };
     let calls_itself = calls.iter().any(|call| call.path == step.path && call.effect > Effect::Read);
     match step.status {
-        StepState::Completed => below() || if step.recovered.is_some() { doubtful && calls_itself } else { itself() },
-        StepState::Failed => below() || (doubtful && calls_itself),
+        StepState::Completed if step.recovered.is_none() => below() || itself(),
+        // Of a step that holds others, and has not worked, what they say takes them back.
+        StepState::Completed | StepState::Failed => doubtful && calls_itself,
         StepState::Unknown => calls_itself && !looks,
         // What was stopped is taken back where it had begun, and that the calls of a test do not tell.
         StepState::Pending

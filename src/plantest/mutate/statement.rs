@@ -5,7 +5,7 @@ use crate::diag::Edit;
 use crate::source::Span;
 use crate::syntax::ast::{
     After, ArmBody, Block, Clause, ClauseKind, EntryKey, ErrorPattern, Expr, ExprKind, Guarded, Literal, Statement,
-    StatementKind, Step, StepBody,
+    StatementKind, Step, StepBody, Undo,
 };
 
 impl Mutants<'_> {
@@ -125,7 +125,12 @@ impl Mutants<'_> {
                 }
                 self.remove(Kind::Recover, clause.span, "the `recover` arm is gone");
             }
-            ClauseKind::Undo(_) => self.remove(Kind::Safety, clause.span, "the `undo` is gone"),
+            ClauseKind::Undo(undo) => {
+                if let Undo::Do(body) = undo {
+                    self.block(body);
+                }
+                self.remove(Kind::Safety, clause.span, "the `undo` is gone");
+            }
             ClauseKind::After(After::None(_))
             | ClauseKind::Timeout(_)
             | ClauseKind::Within(_)

@@ -113,12 +113,8 @@ impl Reader<'_> {
         let name = self.text(node, "class")?;
         let class = ErrorClass::find(&name)
             .ok_or_else(|| self.wrong(node.span, format!("there is no class of failures `{}`", visible_line(&name))))?;
-        let sent = match &*self.text(node, "sent")? {
-            "no" => Sent::No,
-            "maybe" => Sent::Maybe,
-            "answered" => Sent::Answered,
-            _ => return Err(self.wrong(node.span, "`sent` is no, maybe or answered")),
-        };
+        let sent = Sent::find(&self.text(node, "sent")?)
+            .ok_or_else(|| self.wrong(node.span, "`sent` is no, maybe, answered or refused"))?;
         let retry_after = self.number(node, "retry_after_ms")?.map(Duration::from_millis);
         Ok(Recorded::Failure(CallError { class, message: self.text(node, "message")?.to_string(), sent, retry_after }))
     }

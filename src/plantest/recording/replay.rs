@@ -113,6 +113,7 @@ impl Source for Arc<Replay> {
                 reaction: Reaction::Answer(Err(super::super::world::failure(
                     crate::types::ErrorClass::Transient(crate::types::Transient::Timeout),
                     None,
+                    &request.signature,
                 ))),
                 delay: NEVER,
             },

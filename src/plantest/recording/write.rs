@@ -44,12 +44,7 @@ fn call(text: &mut String, entry: &Entry) {
 }
 
 fn failure(text: &mut String, error: &CallError) {
-    use crate::protocol::Sent;
-    let sent = match error.sent {
-        Sent::No => "no",
-        Sent::Maybe => "maybe",
-        Sent::Answered => "answered",
-    };
+    let sent = error.sent.name();
     let _ = writeln!(text, "    failure:\n      class: {}", quoted(&error.class.to_string()));
     let _ = writeln!(text, "      message: {}\n      sent: {}", quoted(&error.message), quoted(sent));
     if let Some(Ok(after)) = error.retry_after.map(|after: Duration| u64::try_from(after.as_millis())) {

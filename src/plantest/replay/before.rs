@@ -55,7 +55,7 @@ impl Source for Before {
         if answered.tool.as_ref().is_some_and(|tool| **tool != *call.request.signature.path()) {
             return None;
         }
-        let never = || Err(failure(ErrorClass::Transient(Transient::Timeout), None));
+        let never = || Err(failure(ErrorClass::Transient(Transient::Timeout), None, &call.request.signature));
         let (outcome, delay) = answered
             .outcome
             .clone()

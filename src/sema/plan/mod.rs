@@ -16,8 +16,8 @@ use crate::types::{Effect, ErrorClass, Type};
 
 pub use settings::{Budget, Jitter, OnFailure, Policy, Retry};
 pub use step::{
-    Ask, Call, Clauses, Confirm, Each, Infer, Input, InputField, Recover, Repeat, Step, StepKind, Target, Touch, Until,
-    Verify, Wait,
+    Ask, Call, Clauses, Confirm, Each, Infer, Input, InputField, Recover, Repeat, Step, StepKind, Target, Touch, Undo,
+    Until, Verify, Wait,
 };
 pub use task::{Event, EventKind, FAILED, Listener, PlanTest, Set, Status, Task, TaskId, TaskTest};
 

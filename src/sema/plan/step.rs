@@ -57,8 +57,17 @@ pub struct Clauses {
     /// How long the result may be given again.
     pub cache: Option<Code>,
     pub verify: Option<Verify>,
-    /// What takes the step back: a block with one call, which reads the step's value, or null where it has none.
-    pub undo: Option<BlockId>,
+    pub undo: Option<Undo>,
+}
+
+/// What takes a step back: a block of its own, whose slot 0 holds what the step's call has given, under the step's name.
+#[derive(Debug)]
+pub struct Undo {
+    pub body: BlockId,
+    /// Whether it reads that.
+    pub reads: bool,
+    /// The type of that: the step's, before any arm.
+    pub gives: Type,
 }
 
 /// A call of a tool or of another plan.
@@ -251,8 +260,8 @@ impl Step {
 
     /// What takes it back.
     #[must_use]
-    pub fn undo(&self) -> Option<BlockId> {
-        self.clauses.as_ref()?.undo
+    pub fn undo(&self) -> Option<&Undo> {
+        self.clauses.as_ref()?.undo.as_ref()
     }
 
     /// Every expression that is evaluated in the frame of the step.
@@ -285,7 +294,7 @@ impl Step {
     /// Those of its blocks that run beside the flow of the plan: what looks whether the step happened, and what takes it
     /// back.
     pub fn asides(&self) -> impl Iterator<Item = BlockId> {
-        self.verify().map(|verify| verify.body).into_iter().chain(self.undo())
+        self.verify().map(|verify| verify.body).into_iter().chain(self.undo().map(|undo| undo.body))
     }
 }
 

@@ -244,12 +244,22 @@ fn question<'p>(plan: &'p Plan, place: &str) -> Option<Question<'p>> {
         let asks = match (rest, &step.kind) {
             (Some(rest), _) if rest.strip_prefix('.') == Some(GATE) => has_gate(step).then_some(Question::Gate(step)),
             (Some(""), StepKind::Input(input)) => Some(Question::Form(input)),
-            (Some(""), StepKind::Call(_)) if !step.effect.repeatable() => Some(Question::Doubt(step)),
+            (Some(""), StepKind::Call(call)) if may_be_asked_about(step, call) => Some(Question::Doubt(step)),
             _ => None,
         };
         found = found.take().or(asks);
     });
     found
+}
+
+/// Whether somebody may be asked what became of a call: where it cannot be sent again, and where what takes it back reads
+/// what it gave.
+fn may_be_asked_about(step: &Step, call: &Call) -> bool {
+    let stays_unknown = match &call.target {
+        Target::Tool(signature) => signature.can_stay_unknown(),
+        Target::Plan(..) => false,
+    };
+    stays_unknown || !step.effect.repeatable() || step.undo().is_some_and(|undo| undo.reads)
 }
 
 fn has_gate(step: &Step) -> bool {

@@ -22,7 +22,7 @@ pub use item::{
 };
 pub use statement::{
     After, Arm, ArmBody, Block, Clause, ClauseKind, ErrorPattern, Guarded, InputField, Statement, StatementKind, Step,
-    StepBody, WaitFor,
+    StepBody, Undo, WaitFor,
 };
 pub use type_expr::{FieldType, TypeExpr, TypeExprKind, TypeSuffix};
 

@@ -229,9 +229,16 @@ pub enum ClauseKind {
         binding: Option<Name>,
         body: ArmBody,
     },
-    Undo(Expr),
+    Undo(Undo),
     /// Already reported.
     Error,
+}
+
+/// What takes a step back.
+#[derive(Debug)]
+pub enum Undo {
+    Call(Expr),
+    Do(Block),
 }
 
 impl ClauseKind {

@@ -126,7 +126,7 @@ impl Writer {
             Choice::Item => shape.kind != "test",
             Choice::Statement => !(free || deep && level >= LEVELS),
             // A body in an action would stand eleven objects deep, and ten are taken.
-            Choice::Action => !deep,
+            Choice::Action | Choice::Undo => !deep,
             Choice::TestStatement | Choice::Outcome => false,
         }
     }

@@ -6,7 +6,7 @@ use super::print::{Encoder, Object, documented, named, tool_call};
 use crate::source::Span;
 use crate::syntax::ast::{
     After, Argument, ArmBody, Block, Clause, ClauseKind, ErrorPattern, Expr, Guarded, InputField, Statement,
-    StatementKind, Step, StepBody, WaitFor,
+    StatementKind, Step, StepBody, Undo, WaitFor,
 };
 use crate::syntax::{canonical_pattern, canonical_type};
 
@@ -262,7 +262,7 @@ impl Encoder {
                     recover.put("then", self.action(body));
                     recovers.push(recover.done());
                 }
-                ClauseKind::Undo(call) => undo = Some(self.call(call)),
+                ClauseKind::Undo(body) => undo = Some(self.undo(body)),
                 ClauseKind::Error => {
                     self.refuse(clause.span, "this text could not be read, so it has no JSON form");
                 }
@@ -272,6 +272,22 @@ impl Encoder {
         if let Some(undo) = undo {
             object.put("undo", undo);
         }
+    }
+
+    fn undo(&mut self, undo: &Undo) -> Value {
+        let object = match undo {
+            Undo::Call(call) => {
+                let mut object = Object::kind("call");
+                object.put("call", self.call(call));
+                object
+            }
+            Undo::Do(block) => {
+                let mut object = Object::kind("do");
+                object.put("body", self.block(block));
+                object
+            }
+        };
+        object.done()
     }
 
     fn confirm(&mut self, text: &Expr, by: Option<&Expr>, expires: Option<&Expr>) -> Value {

@@ -13,6 +13,7 @@ pub fn reference() -> String {
         (Choice::Item, "Items"),
         (Choice::Statement, "Statements"),
         (Choice::Action, "Actions"),
+        (Choice::Undo, "What takes a step back"),
         (Choice::TestStatement, "Lines of a test"),
         (Choice::Outcome, "Outcomes of a mock"),
     ];

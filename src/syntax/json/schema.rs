@@ -27,12 +27,12 @@ pub fn schema() -> Value {
             "additionalProperties": { "$ref": "#/$defs/inner" },
         }),
     );
-    for choice in [Choice::Item, Choice::Statement, Choice::Action, Choice::TestStatement, Choice::Outcome] {
+    for choice in Choice::ALL {
         let shapes = choice.shapes().iter().map(|shape| object(shape, &mut Vec::new()));
         defs.insert(choice_name(choice).to_owned(), json!({ "anyOf": shapes.collect::<Vec<_>>() }));
     }
     let mut shared = Vec::new();
-    for choice in [Choice::Item, Choice::Statement, Choice::Action, Choice::TestStatement, Choice::Outcome] {
+    for choice in Choice::ALL {
         choice.shapes().iter().for_each(|shape| drop(object(shape, &mut shared)));
     }
     let mut next = 0;
@@ -140,6 +140,7 @@ pub(super) fn choice_name(choice: Choice) -> &'static str {
         Choice::Item => "item",
         Choice::Statement => "statement",
         Choice::Action => "action",
+        Choice::Undo => "undo",
         Choice::TestStatement => "test_statement",
         Choice::Outcome => "outcome",
     }

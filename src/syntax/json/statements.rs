@@ -12,8 +12,8 @@ use crate::diag::codes::text as codes;
 use crate::source::Span;
 use crate::syntax::MAX_BLOCKS;
 use crate::syntax::ast::{
-    After, Argument, Arm, ArmBody, Block, Clause, ClauseKind, ErrorPattern, Expr, Guarded, InputField, Name, Statement,
-    StatementKind, Step, StepBody, WaitFor,
+    After, Argument, Arm, ArmBody, Block, Clause, ClauseKind, ErrorPattern, Guarded, InputField, Name, Statement,
+    StatementKind, Step, StepBody, Undo, WaitFor,
 };
 use crate::syntax::place::Place;
 
@@ -265,10 +265,18 @@ impl Reader<'_> {
             let recover = self.recover(element);
             clauses.extend(recover.map(|kind| Clause { span: span(element), kind }));
         }
-        let undo: Option<Expr> = self.optional_call(fields, "undo");
-        let place = fields.get("undo").map_or(fields.span, span);
-        clauses.extend(undo.map(|call| Clause { span: place, kind: ClauseKind::Undo(call) }));
+        if let Some(value) = fields.get("undo") {
+            clauses.push(Clause { span: span(value), kind: ClauseKind::Undo(self.undo(value)) });
+        }
         clauses
+    }
+
+    fn undo(&mut self, value: &Value<'_>) -> Undo {
+        match self.choice(value, Choice::Undo) {
+            None => Undo::Call(missing(span(value))),
+            Some(("do", fields)) => Undo::Do(self.block(&fields, "body", Place::Value)),
+            Some((_, fields)) => Undo::Call(self.call(&fields, "call")),
+        }
     }
 
     fn confirm(&mut self, fields: &Fields<'_>) -> Option<ClauseKind> {

@@ -4,8 +4,9 @@ use super::{Children, DamageKind, Lowering, Node, missing, name};
 use crate::diag::codes::text as codes;
 use crate::diag::{Diagnostic, Edit};
 use crate::source::Span;
-use crate::syntax::ast::{After, Clause, ClauseKind, ErrorPattern, Expr, ExprKind, Name, TypeExpr};
+use crate::syntax::ast::{After, Clause, ClauseKind, ErrorPattern, Expr, ExprKind, Name, TypeExpr, Undo};
 use crate::syntax::grammar::quiet::Rule;
+use crate::syntax::place::Place;
 
 /// What may stand in any order in the head of a statement or behind a clause's first value.
 #[derive(Default)]
@@ -67,7 +68,7 @@ impl Lowering<'_> {
             Rule::cache_clause => ClauseKind::Cache(self.next_expression(&mut parts)),
             Rule::verify_clause => self.verify(parts),
             Rule::recover_clause => self.recover(parts),
-            Rule::undo_clause => ClauseKind::Undo(self.next_expression(&mut parts)),
+            Rule::undo_clause => ClauseKind::Undo(self.undo(parts)),
             _ => {
                 self.damaged(place, DamageKind::Clause);
                 ClauseKind::Error
@@ -99,6 +100,13 @@ impl Lowering<'_> {
         let mut attributes = Attributes::default();
         self.attributes(&mut attributes, &mut parts);
         ClauseKind::Recover { pattern, binding: attributes.binding, body: self.arm_body(&mut parts) }
+    }
+
+    fn undo(&mut self, mut parts: Children<'_>) -> Undo {
+        match parts.take(Rule::do_body) {
+            Some(node) => Undo::Do(self.next_block(&mut Children::of(node), Place::Value)),
+            None => Undo::Call(self.next_expression(&mut parts)),
+        }
     }
 
     /// Takes attributes in any order, up to a child that is none.

@@ -232,7 +232,7 @@ tools:
       - { reason: busy, class: transient.unavailable, happened: maybe }
       - { reason: taken, class: tool.taken, happened: no }
       - locked
-    key: { argument: id, ttl: 48h, per: attempt }
+    key: { argument: id, ttl: 48h }
     resource: "{id}"
     target: [name]
     sensitive: result.emp_id
@@ -278,10 +278,37 @@ tools:
         );
         assert_eq!(tool.errors[1].class, ErrorClass::Tool("taken".into()));
         assert!(tool.errors[0].may_have_happened && !tool.errors[1].may_have_happened);
-        assert_eq!(tool.key.unwrap().ttl.as_secs(), 48 * 3600);
+        assert_eq!(tool.signature.key_ttl.unwrap().as_secs(), 48 * 3600);
         let query = app.tool("query").unwrap();
         assert_eq!(query.signature.returns, Type::Any);
         assert_eq!((query.signature.effect, query.signature.extra_arguments), (Effect::Read, false));
+    }
+
+    /// One execution has one key.
+    #[test]
+    fn a3_a_key_for_each_attempt_is_refused() {
+        for per in ["attempt", "execution"] {
+            let (_, found) = read(&HR.replace("ttl: 48h", &format!("ttl: 48h, per: {per}")));
+            assert_eq!(found.len(), 1, "{found:?}");
+            assert!(found[0].contains("`per` of `key` is gone"), "{found:?}");
+        }
+    }
+
+    /// Where the other side knows repetitions, a call is idempotent, whatever its file says of it beside that.
+    #[test]
+    fn a5_a_key_makes_an_effect_idempotent_and_that_is_told() {
+        let key = |effect: &str| HR.replace("    key: {", &format!("    effect: {effect}\n    key: {{"));
+        for (written, class, told) in [
+            ("effect", Effect::Idempotent, 1),
+            ("idempotent", Effect::Idempotent, 0),
+            ("irreversible", Effect::Irreversible, 0),
+        ] {
+            let (app, found) = read(&key(written));
+            assert_eq!(app.unwrap().tools[0].signature.effect, class, "{written}");
+            assert_eq!(found.len(), told, "{written}: {found:?}");
+        }
+        let (_, found) = read(&key("effect"));
+        assert!(found[0].contains("taken as `idempotent`"), "{found:?}");
     }
 
     #[test]

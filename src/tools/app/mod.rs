@@ -11,7 +11,6 @@ pub mod yaml;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use reqwest::header::HeaderMap;
 
@@ -46,8 +45,6 @@ pub struct AppTool {
     pub endpoint: Arc<str>,
     /// What the reasons that it gives for failing mean. A reason that is not listed means `tool.failed`.
     pub errors: Vec<Reason>,
-    /// How long the system remembers idempotency keys, where the app file says that it does.
-    pub key: Option<KeyPolicy>,
     /// How `planrun mock` answers, as written; nothing for answers made up from the result's schema.
     pub mock: Option<serde_json::Value>,
 }
@@ -59,24 +56,6 @@ pub struct Reason {
     pub class: ErrorClass,
     /// Whether the effect may have happened all the same.
     pub may_have_happened: bool,
-}
-
-/// What an app file says under `key`. The argument that takes the key stands in the signature.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KeyPolicy {
-    /// How long the system recognizes a key.
-    pub ttl: Duration,
-    pub per: KeyScope,
-}
-
-/// How many attempts share one idempotency key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum KeyScope {
-    /// All attempts of one execution.
-    #[default]
-    Execution,
-    /// One attempt each.
-    Attempt,
 }
 
 impl App {

@@ -7,12 +7,12 @@ use serde_json::Value as Json;
 
 use super::section::Section;
 use super::yaml::Node;
-use super::{AppTool, KeyPolicy, KeyScope, Reason, safety};
+use super::{AppTool, Reason, safety};
 use crate::diag::codes::contracts::APP_INVALID;
 use crate::diag::{Diagnostic, Severity, closest};
 use crate::source::Span;
 use crate::types::{
-    Contract, Effect, ErrorClass, FieldLookup, Parameter, Rest, Signature, Type, UsagePaths, Validator, field,
+    Contract, Effect, ErrorClass, FieldLookup, KEY_TTL, Parameter, Rest, Signature, Type, UsagePaths, Validator, field,
     field_names, from_schema,
 };
 use crate::value::parse_duration;
@@ -36,8 +36,6 @@ const KEYS: [&str; 17] = [
     "usage",
     "mock",
 ];
-/// How long a system remembers keys where its app file does not say.
-const KEY_TTL: Duration = Duration::from_hours(24);
 
 /// What the tools of one file have in common.
 pub(super) struct Shared<'a> {
@@ -55,9 +53,9 @@ pub(super) fn read(node: &Node, shared: &Shared, found: &mut Vec<Diagnostic>) ->
     let arguments = arguments(&section, found);
     let output_schema = schema(&section, "returns", found);
     let errors = errors(&section, found);
-    let (key, key_argument) = key(&section, &arguments, found).unzip();
+    let (key_ttl, key_argument) = key(&section, &arguments, found).unzip();
     let key_argument = key_argument.flatten();
-    let effect = section.word("effect", &Effect::ALL.map(Effect::name), Effect::find, found);
+    let effect = effect(&section, key_ttl.is_some(), found);
     let mut parameters = arguments.parameters;
     for parameter in &mut parameters {
         // The engine gives the key, so the plan need not.
@@ -69,9 +67,8 @@ pub(super) fn read(node: &Node, shared: &Shared, found: &mut Vec<Diagnostic>) ->
         description: section.text("description", found).map(Into::into),
         gives_back: None,
         returns: output_schema.as_ref().map_or(Type::Any, |schema| from_schema(schema)),
-        // Where a key makes repetitions harmless, repeating is harmless: that is what `idempotent` means.
-        effect: effect.unwrap_or(if key.is_some() { Effect::Idempotent } else { Effect::default() }),
-        effect_declared: effect.is_some() || key.is_some(),
+        effect: effect.unwrap_or_default(),
+        effect_declared: effect.is_some(),
         raises: raises(&errors),
         may_have_happened: may_have_happened(&errors),
         sensitive: safety::sensitive(&section, arguments.schema.as_deref(), output_schema.as_deref(), found),
@@ -81,6 +78,7 @@ pub(super) fn read(node: &Node, shared: &Shared, found: &mut Vec<Diagnostic>) ->
         inverse: safety::inverse(&section, shared.namespace, found),
         deprecated: safety::deprecated(&section, found),
         key_argument,
+        key_ttl,
         resource: resource(&section, &known, found),
         stateless: shared.stateless,
         usage: usage(&section, found),
@@ -92,7 +90,7 @@ pub(super) fn read(node: &Node, shared: &Shared, found: &mut Vec<Diagnostic>) ->
     };
     let mock = section.get("mock").map(Node::to_json);
     let signature = Arc::new(Signature { parameters, ..signature });
-    Some(AppTool { signature, endpoint, errors, key, mock })
+    Some(AppTool { signature, endpoint, errors, mock })
 }
 
 /// `usage: { tokens: PATH, cost: PATH }`
@@ -243,9 +241,33 @@ fn may_have_happened(errors: &[Reason]) -> Vec<Arc<str>> {
     names.collect()
 }
 
-/// What `key` says, and the argument that takes the key.
-fn key(section: &Section, arguments: &Arguments, found: &mut Vec<Diagnostic>) -> Option<(KeyPolicy, Option<Arc<str>>)> {
+/// The effect class. Where a key makes repetitions harmless, repeating is harmless: that is what `idempotent` means.
+fn effect(section: &Section, has_key: bool, found: &mut Vec<Diagnostic>) -> Option<Effect> {
+    let written = section.word("effect", &Effect::ALL.map(Effect::name), Effect::find, found);
+    if written != Some(Effect::Effect) || !has_key {
+        return written.or(has_key.then_some(Effect::Idempotent));
+    }
+    if let Some(node) = section.get("effect") {
+        let message = "`effect: effect` says that each call counts, and `key` that a repetition does not; the tool is \
+                       taken as `idempotent`";
+        let mut finding = Diagnostic::new(&APP_INVALID, node.span, message);
+        finding.severity = Severity::Warning;
+        found.push(finding.help("leave `effect` out; or leave `key` out if the system does not recognize keys"));
+    }
+    Some(Effect::Idempotent)
+}
+
+/// How long the system recognizes a key, and the argument that takes it.
+fn key(section: &Section, arguments: &Arguments, found: &mut Vec<Diagnostic>) -> Option<(Duration, Option<Arc<str>>)> {
     let entry = Section::new("`key`", section.get("key")?, &APP_INVALID, found)?;
+    if let Some(per) = entry.get("per") {
+        let message = "`per` of `key` is gone: all attempts of one execution carry the same key";
+        let mut finding = Diagnostic::new(&APP_INVALID, per.span, message).help("leave it out");
+        if per.text() == Some("execution") {
+            finding.severity = Severity::Warning;
+        }
+        found.push(finding);
+    }
     entry.expect_keys(&["argument", "ttl", "per"], &APP_INVALID, Severity::Warning, found);
     let known = Known { parameters: &arguments.parameters, extra: arguments.extra };
     let argument = known.named(&entry, "argument", found).into_iter().next();
@@ -257,13 +279,7 @@ fn key(section: &Section, arguments: &Arguments, found: &mut Vec<Diagnostic>) ->
         entry.report(node.span, "`ttl` of `key` must be a length of time, such as 24h".into(), found);
         KEY_TTL
     });
-    let scope = |word: &str| match word {
-        "execution" => Some(KeyScope::Execution),
-        "attempt" => Some(KeyScope::Attempt),
-        _ => None,
-    };
-    let per = entry.word("per", &["execution", "attempt"], scope, found).unwrap_or_default();
-    Some((KeyPolicy { ttl, per }, argument))
+    Some((ttl, argument))
 }
 
 /// The template that names the state which a call touches; the names in it are arguments.

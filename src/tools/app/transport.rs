@@ -6,7 +6,7 @@ use reqwest::header::{self, HeaderMap, HeaderValue};
 use reqwest::{Method, Url};
 use serde_json::{Map, Value as Json, json};
 
-use super::{App, AppTool, KeyScope, Reason};
+use super::{App, AppTool, Reason};
 use crate::host::Host;
 use crate::protocol::Sent;
 use crate::tools::http::{HttpClient, HttpRequest, HttpResponse, MOST_BODY_BYTES, failure};
@@ -25,7 +25,6 @@ pub struct AppTransport {
     endpoint: Result<Url, String>,
     headers: HeaderMap,
     errors: Arc<[Reason]>,
-    key_scope: KeyScope,
     /// All arguments as one object, for leaving out nulls that the tool does not take.
     arguments: Type,
     /// What is sent for arguments that the schema demands and the call may leave out.
@@ -44,7 +43,6 @@ impl AppTransport {
             endpoint: parsed,
             headers: if endpoint.is_some() { HeaderMap::new() } else { app.headers.clone() },
             errors: tool.errors.clone().into(),
-            key_scope: tool.key.map_or(KeyScope::Execution, |key| key.per),
             arguments: arguments_type(&tool.signature),
             defaults: defaults(&tool.signature),
         }
@@ -76,17 +74,14 @@ impl Transport for AppTransport {
                 return Reply::Now(Err(error));
             }
         };
-        let key = match self.key_scope {
-            KeyScope::Execution => request.idempotency_key.clone(),
-            KeyScope::Attempt => format!("{}-{:016x}", request.idempotency_key, self.host.random()).into(),
-        };
+        let key = &*request.idempotency_key;
         let mut headers = self.headers.clone();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
-        if let Ok(key) = HeaderValue::from_str(&key) {
+        if let Ok(key) = HeaderValue::from_str(key) {
             headers.insert("idempotency-key", key);
         }
-        let body = Some(self.body(&request, &key).to_string().into_bytes());
+        let body = Some(self.body(&request, key).to_string().into_bytes());
         let post = HttpRequest { method: Method::POST, url: url.clone(), headers, body };
         let (client, host, errors) = (self.client.clone(), self.host.clone(), self.errors.clone());
         Reply::Later(Box::pin(async move {
@@ -136,7 +131,7 @@ fn answer(response: &HttpResponse, path: &str, errors: &[Reason], now: i128) -> 
     let declared = errors.iter().find(|known| success == Some(false) && reason == Some(&known.reason));
     let told = told(object, &response.body);
     if let Some(known) = declared {
-        let sent = if known.may_have_happened { Sent::Maybe } else { Sent::Answered };
+        let sent = if known.may_have_happened { Sent::Maybe } else { Sent::Refused };
         return Err(failed(known.class.clone(), format!("{path}: {told}"), sent));
     }
     if let Some(error) = failure(response.status, &response.headers, now, path, &told) {

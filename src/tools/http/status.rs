@@ -21,9 +21,10 @@ pub fn failure(status: u16, headers: &HeaderMap, now: i128, who: &str, detail: &
         403 => (ErrorClass::Auth(Auth::Authorization), Sent::Answered),
         408 | 504 => (transient(Transient::Timeout), Sent::Maybe),
         429 => (transient(Transient::RateLimited), Sent::No),
-        502 => (transient(Transient::Unavailable), Sent::Maybe),
         503 => (transient(Transient::Unavailable), Sent::No),
-        500..=599 => (transient(Transient::Unavailable), Sent::Answered),
+        501 => (ErrorClass::Tool("failed".into()), Sent::Answered),
+        // Whoever breaks down may have done it before.
+        500..=599 => (transient(Transient::Unavailable), Sent::Maybe),
         _ => return None,
     };
     let separator = if detail.is_empty() { "" } else { ": " };
@@ -72,7 +73,8 @@ mod tests {
             (403, "auth.authorization", Sent::Answered),
             (408, "transient.timeout", Sent::Maybe),
             (429, "transient.rate_limited", Sent::No),
-            (500, "transient.unavailable", Sent::Answered),
+            (500, "transient.unavailable", Sent::Maybe),
+            (501, "tool.failed", Sent::Answered),
             (502, "transient.unavailable", Sent::Maybe),
             (503, "transient.unavailable", Sent::No),
             (504, "transient.timeout", Sent::Maybe),

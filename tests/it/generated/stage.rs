@@ -121,11 +121,11 @@ impl Double {
             ("transient.timeout".to_owned(), Sent::Maybe),
             ("transient.unavailable".to_owned(), Sent::No),
             ("transient.rate_limited".to_owned(), Sent::No),
-            ("transient.unavailable".to_owned(), Sent::Answered),
+            ("transient.unavailable".to_owned(), Sent::Maybe),
             ("auth.authorization".to_owned(), Sent::Answered),
             ("tool.failed".to_owned(), Sent::Answered),
         ];
-        kinds.extend(self.tool.fails.iter().map(|name| (format!("tool.{name}"), Sent::Answered)));
+        kinds.extend(self.tool.fails.iter().map(|name| (format!("tool.{name}"), Sent::Refused)));
         let (class, sent) = dice.pick(&kinds).clone();
         let retry_after = dice.one_in(4).then_some(Duration::from_secs(3));
         let class = ErrorClass::find(&class).unwrap();

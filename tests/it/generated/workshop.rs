@@ -52,7 +52,13 @@ impl Workshop {
     /// Checks the main plan as every command does.
     pub fn check(&self, project: &Project) -> CheckedFile {
         let policy = Policy::default();
-        let rules = lint::Project { policy: &policy, allow: None, root: Path::new("/"), host: &MemoryHost::new(1) };
+        let rules = lint::Project {
+            policy: &policy,
+            allow: None,
+            root: Path::new("/"),
+            host: &MemoryHost::new(1),
+            tools: None,
+        };
         lint::check_file(&SourceFile::new("main.plan", project.main()), &self.tools, self, &rules)
     }
 }

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::world::Script::{Fail, Limited};
 use crate::world::{World, after, give};
-use planrun::protocol::Sent::{Answered, Maybe, No};
+use planrun::protocol::Sent::{Answered, Maybe, No, Refused};
 
 const TOOLS: &str = "
 use a, sys
@@ -109,13 +109,22 @@ async fn r3_on_names_what_is_retried() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn r3_3_r10_6_an_answered_failure_ends_the_execution_and_one_that_never_arrived_does_not() {
-    let world =
-        world().tool("a.put", [Fail("transient.network", No), Fail("transient.unavailable", Answered), give(json!(2))]);
-    let ran = world.run(&plan("step w = a.put() reply w")).await;
+async fn r3_3_a4_an_execution_keeps_its_key_until_the_contract_says_that_nothing_happened() {
+    let world = world().tool(
+        "a.put",
+        [
+            Fail("transient.network", No),
+            Fail("transient.unavailable", Maybe),
+            Fail("tool.failed", Answered),
+            Fail("tool.busy", Refused),
+            give(json!(2)),
+        ],
+    );
+    let ran = world.run(&plan("step w = a.put() retry { attempts: 5, on: [transient, tool] } reply w")).await;
     let keys = ran.calls("a.put").iter().map(|seen| seen.key.clone()).collect::<Vec<_>>();
-    assert_eq!(keys[0], keys[1], "it never arrived: the same execution");
-    assert_ne!(keys[1], keys[2], "an answer ended it: a new one");
+    assert_eq!(keys.len(), 5);
+    assert!(keys[..4].iter().all(|key| *key == keys[0]), "nothing told that it has not happened: {keys:?}");
+    assert_ne!(keys[3], keys[4], "the contract ended it: a new one");
     assert!(keys.iter().all(|key| key.len() == 32));
 }
 

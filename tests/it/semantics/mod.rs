@@ -2,6 +2,7 @@
 
 mod absence;
 mod budget;
+mod effects;
 mod failure;
 mod flow;
 mod listeners;

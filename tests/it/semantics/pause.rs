@@ -9,7 +9,7 @@ use crate::world::Script::Fail;
 use crate::world::{Ran, World, after, give};
 use planrun::engine::Interruption;
 use planrun::journal::MemoryLog;
-use planrun::protocol::Sent::{Answered, Maybe};
+use planrun::protocol::Sent::{Answered, Maybe, Refused};
 
 const TOOLS: &str = "
 use a
@@ -21,7 +21,7 @@ tool a.drop(x?: any) -> bool effect
 ";
 
 fn busy() -> crate::world::Script {
-    after(10, Fail("tool.busy", Answered))
+    after(10, Fail("tool.busy", Refused))
 }
 
 fn world(failures: usize) -> World {
@@ -63,7 +63,11 @@ async fn r3_6_a_failure_pauses_the_run_and_a_resume_does_again_what_failed_and_w
     );
     let ran = world.run(&text).await;
     assert_eq!((ran.reply(), ran.calls("a.make").len(), ran.calls("a.flaky").len()), (json!(7), 2, 4));
-    assert_eq!(keys(&ran, "a.flaky").len(), 4, "an answered failure ends its execution");
+    assert_eq!(
+        keys(&ran, "a.flaky").len(),
+        4,
+        "a failure of which the contract says that nothing happened ends its execution"
+    );
     assert_eq!((ran.calls("a.drop").len(), ran.status("two")), (0, "completed".to_owned()));
     let again = world.run(&text).await;
     assert_eq!((again.outcome.state.name(), again.calls("a.flaky").len()), ("completed", 4), "and that is its end");

@@ -11,7 +11,7 @@ use serde_json::{Value as Json, json};
 
 use crate::world::Script::Fail;
 use crate::world::{Ran, World, after, give};
-use planrun::protocol::Sent::{Answered, No};
+use planrun::protocol::Sent::{Answered, No, Refused};
 
 const TOOLS: &str = "
 use a, b
@@ -138,7 +138,7 @@ async fn r4_2_one_answer_serves_all_attempts_of_an_execution() {
 async fn r4_2_another_execution_is_asked_for_again_and_a_no_to_it_stays() {
     for (second, class, made) in [(true, "", 2), (false, "denied.human", 1)] {
         let log = MemoryLog::default();
-        let mut world = World::new().tool("a.write", [Fail("tool.busy", Answered), give(json!(1))]);
+        let mut world = World::new().tool("a.write", [Fail("tool.busy", Refused), give(json!(1))]);
         (world.journal, world.answers) = (Some(log.clone()), vec![("w.confirm", json!(true))]);
         let text = plan("step w = a.write() retry { delay: 1s, on: [tool.busy] } confirm \"Write?\" reply w");
         let ran = world.run(&text).await;

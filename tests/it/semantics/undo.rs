@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::world::Script::Fail;
 use crate::world::{Ran, World, after, give};
 use planrun::journal::MemoryLog;
-use planrun::protocol::Sent::{Answered, Maybe, No};
+use planrun::protocol::Sent::{Answered, Maybe, No, Refused};
 
 const TOOLS: &str = "
 use a
@@ -40,8 +40,8 @@ fn dropped(ran: &Ran) -> Vec<serde_json::Value> {
 async fn r3_7_what_happened_is_taken_back_last_first_one_after_the_other() {
     let ran = world()
         .run(&plan(
-            "step one = a.make() undo a.drop(x: \"one ${one ?? 0}\")
-             step two = a.make() undo a.drop(x: \"two ${two ?? 0}\")
+            "step one = a.make() undo a.drop(x: \"one ${one}\")
+             step two = a.make() undo a.drop(x: \"two ${two}\")
              step looked = a.read() undo a.drop(x: \"a read\")
              step bad = a.bad() undo a.drop(x: \"bad\")
              step never = a.make() undo a.drop(x: \"never\")",
@@ -98,20 +98,23 @@ async fn r3_7_a_called_plan_that_fails_takes_back_what_it_did_unless_its_caller_
     let ran = world().file("./q.plan", &inner).run(&file("step x = q.q() recover tool => 0 reply x")).await;
     assert_eq!((ran.reply(), dropped(&ran)), (json!(0), vec![json!("inner")]));
     let ran = world().file("./q.plan", &inner).run(&file("step x = q.q() undo a.drop(x: x)")).await;
-    assert_eq!((ran.class().as_str(), dropped(&ran)), ("tool.busy", vec![json!(null)]));
+    assert_eq!((ran.class().as_str(), dropped(&ran)), ("tool.busy", vec![json!("inner")]), "it gave nothing to read");
+    let whole = inner.replace("step bad = a.bad()", "");
+    let ran = world().file("./q.plan", &whole).run(&file("step x = q.q() undo a.drop(x: x) step bad = a.bad()")).await;
+    assert_eq!((ran.class().as_str(), dropped(&ran)), ("tool.busy", vec![json!(7)]), "in place of the inner one");
 }
 
 #[tokio::test(start_paused = true)]
 async fn r10_8_what_recovered_from_a_definitive_failure_is_not_taken_back_and_what_may_have_happened_is() {
     let body =
-        |arm: &str| plan(&format!("step one = a.make() recover {arm} => 0 undo a.drop(x: one) step bad = a.bad()"));
-    let failed = world().tool("a.make", [Fail("tool.busy", Answered)]);
+        |arm: &str| plan(&format!("step one = a.make() recover {arm} => 0 undo a.drop(x: 1) step bad = a.bad()"));
+    let failed = world().tool("a.make", [Fail("tool.busy", Refused)]);
     assert!(dropped(&failed.run(&body("tool")).await).is_empty());
     let lost = world().tool("a.make", [Fail("transient.timeout", Maybe)]);
-    assert_eq!(dropped(&lost.run(&body("unknown_outcome")).await), [json!(0)]);
+    assert_eq!(dropped(&lost.run(&body("unknown_outcome")).await), [json!(1)]);
     // A success that breaks its contract counts as happened.
     let broken = world().tool("a.make", [give(json!("no number"))]);
-    assert_eq!(dropped(&broken.run(&plan("step one = a.make() undo a.drop(x: one)")).await), [json!(null)]);
+    assert_eq!(dropped(&broken.run(&plan("step one = a.make() undo a.drop(x: 1)")).await), [json!(1)]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -129,8 +132,12 @@ async fn r10_7_an_unknown_step_is_taken_back_and_what_can_tell_is_asked_first() 
     assert_eq!((ran.class().as_str(), dropped(&ran)), ("tool.busy", vec![json!(5)]));
     let ran = slow().tool("a.look", [give(json!({ "there": false }))]).run(&plan(verified)).await;
     assert!(dropped(&ran).is_empty(), "it did not happen");
-    let ran = slow().tool("a.look", [Fail("tool.failed", Answered)]).run(&plan(verified)).await;
-    assert_eq!(dropped(&ran), [json!(null)], "it may have happened");
+    let broken = || slow().tool("a.look", [Fail("tool.failed", Answered)]);
+    let ran = broken().run(&plan(&verified.replace("x: one", "x: 1"))).await;
+    assert_eq!(dropped(&ran), [json!(1)], "it may have happened");
+    let ran = broken().run(&plan(verified)).await;
+    assert!(dropped(&ran).is_empty(), "nobody knows what it gave, and no argument is made up");
+    assert_eq!(ran.step("one").attributes, ["undo_failed"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -168,7 +175,7 @@ async fn r3_7_a_cancel_takes_back_unless_the_effects_shall_stay_and_ctrl_c_never
 #[tokio::test(start_paused = true)]
 async fn a_run_that_dies_while_it_takes_back_goes_on_with_that() {
     let text = plan(
-        "step one = a.make() undo a.drop(x: \"one ${one ?? 0}\")
+        "step one = a.make() undo a.drop(x: \"one ${one}\")
          step two = a.make() verify a.look() as found => found.there gives found.id ?? 0 undo a.drop(x: \"two\")
          step put = a.put() undo a.drop(x: \"put\")
          step bad = a.bad()",

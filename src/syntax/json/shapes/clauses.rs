@@ -16,7 +16,7 @@ pub(in crate::syntax::json) static CLAUSES: &[Key] = &[
     may("cache", Slot::Value, "How long a result may be used again, such as 1h."),
     may("verify", Slot::Object(&VERIFY), "Look whether the effect has happened."),
     may("recover", Slot::Objects(&RECOVER), "What to do instead where it fails; the first that matches is taken."),
-    may("undo", Slot::Call, "The call that takes the effect back."),
+    may("undo", Slot::Choice(Choice::Undo), "What takes the effect back."),
 ];
 
 pub(in crate::syntax::json) static CONFIRM: Shape = alone(
@@ -75,11 +75,19 @@ pub(in crate::syntax::json) static CALL: Shape = alone(
     ]],
 );
 
+const CALL_ACTION: Shape =
+    shape("call", "a `call`", "A call of a tool.", &[&[must("call", Slot::Call, "The tool and its arguments.")]]);
+
 pub(in crate::syntax::json) static ACTIONS: &[Shape] = &[
-    shape("call", "a `call`", "A call of a tool.", &[&[must("call", Slot::Call, "The tool and its arguments.")]]),
+    CALL_ACTION,
     shape("value", "a `value`", "A value.", &[&[must("value", Slot::Value, "The value.")]]),
     shape("do", "a `do`", "Several statements as one value.", &[&[must("body", BODY, "Up to a yield.")]]),
     shape("fail", "a `fail`", "An end.", &[FAILURE]),
+];
+
+pub(in crate::syntax::json) static UNDOS: &[Shape] = &[
+    CALL_ACTION,
+    shape("do", "a `do`", "Several statements.", &[&[must("body", BODY, "What is done, one after the other.")]]),
 ];
 
 pub(super) static FAILURE: &[Key] = &[

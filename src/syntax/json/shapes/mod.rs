@@ -6,7 +6,7 @@ mod settings;
 mod statements;
 mod test_lines;
 
-use clauses::ACTIONS;
+use clauses::{ACTIONS, UNDOS};
 pub(in crate::syntax::json) use clauses::{CALL, CLAUSES, CONFIRM, RECOVER, UNTIL, VERIFY};
 use items::ITEMS;
 pub(in crate::syntax::json) use items::{FILE, NAMESPACE, PARAMETER};
@@ -84,6 +84,8 @@ pub(in crate::syntax::json) enum Choice {
     Item,
     Statement,
     Action,
+    /// What takes a step back.
+    Undo,
     TestStatement,
     Outcome,
 }
@@ -95,11 +97,16 @@ impl Shape {
 }
 
 impl Choice {
+    /// Every one, in the order of the reference.
+    pub const ALL: [Self; 6] =
+        [Self::Item, Self::Statement, Self::Action, Self::Undo, Self::TestStatement, Self::Outcome];
+
     pub fn shapes(self) -> &'static [Shape] {
         match self {
             Self::Item => ITEMS,
             Self::Statement => STATEMENTS,
             Self::Action => ACTIONS,
+            Self::Undo => UNDOS,
             Self::TestStatement => TEST_STATEMENTS,
             Self::Outcome => OUTCOMES,
         }
@@ -111,6 +118,7 @@ impl Choice {
             Self::Item => "an item",
             Self::Statement => "a statement",
             Self::Action => "an action",
+            Self::Undo => "what takes a step back",
             Self::TestStatement => "a line of a test",
             Self::Outcome => "an outcome",
         }

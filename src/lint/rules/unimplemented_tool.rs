@@ -1,0 +1,52 @@
+//! `unimplemented-tool`: a call of a tool that nothing tells where to find, so that a run could not make it.
+
+use std::sync::Arc;
+
+use super::Subject;
+use super::subject::nodes;
+use crate::diag::{Diagnostic, codes};
+use crate::sema::{Call, Plan, StepKind, Target, Tools};
+use crate::source::Span;
+
+pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
+    // A plan alone may be meant for any project.
+    let Some(tools) = subject.project.tools else { return };
+    let mut told = Vec::new();
+    missing(subject.plan, tools, None, &mut told);
+    for (index, (span, tool, within)) in told.iter().enumerate() {
+        if told.iter().take(index).any(|(_, known, _)| known == tool) {
+            continue;
+        }
+        let message = match within {
+            Some(plan) => format!("`{plan}` calls `{tool}`, and nothing in this project implements it"),
+            None => format!("nothing in this project implements `{tool}`"),
+        };
+        let finding = Diagnostic::new(&codes::contracts::UNIMPLEMENTED_TOOL, *span, message);
+        found.push(finding.help("name the app file that has it under `apps` in planrun.yaml, or mock it in tests"));
+    }
+}
+
+/// The calls of tools that are not among these: where they stand, the tool, and the called plan that makes the call.
+fn missing(
+    plan: &Plan,
+    tools: &Tools,
+    through: Option<(Span, &Arc<str>)>,
+    found: &mut Vec<(Span, String, Option<Arc<str>>)>,
+) {
+    for (_, node) in nodes(plan) {
+        let Some(StepKind::Call(Call { span, target, .. })) = node.step().map(|step| &step.kind) else { continue };
+        let through = through.unwrap_or((*span, &plan.name));
+        match target {
+            Target::Tool(signature) if tools.find(&signature.namespace, &signature.name).is_none() => {
+                let within = (through.0 != *span).then(|| through.1.clone());
+                found.push((through.0, signature.path(), within));
+            }
+            Target::Tool(_) => {}
+            Target::Plan(index, name) => {
+                if let Some(called) = plan.plans.get(*index) {
+                    missing(called, tools, Some((through.0, name)), found);
+                }
+            }
+        }
+    }
+}

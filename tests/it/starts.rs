@@ -1,0 +1,165 @@
+//! What a run does not begin, since it could not be done as a whole (10.12), and what tests say of effects.
+
+use crate::support::{Output, folder, planrun};
+
+const APP: &str = "name: mail
+tools:
+  - name: send
+    endpoint: http://127.0.0.1:1/tool
+    effect: effect
+    errors:
+      - { reason: odd, class: tool.odd, happened: maybe }
+      - { reason: full, class: tool.full, happened: no }
+    parameters: { type: object, properties: { to: { type: string } }, required: [to] }
+    returns: { type: object, properties: { id: { type: string } }, required: [id] }
+  - name: recall
+    endpoint: http://127.0.0.1:1/tool
+    effect: effect
+    parameters: { type: object, properties: { to: { type: string } }, required: [to] }
+    returns: { type: object, properties: { ok: { type: boolean } }, required: [ok] }
+";
+const PROJECT: &str = "apps: [apps/*.yaml]\n";
+
+/// What a command says of a plan beside that app, below a project file or alone.
+fn told(command: &[&str], plan: &str, project: bool) -> Output {
+    let mut files = vec![("a.plan", plan), ("apps/mail.yaml", APP)];
+    files.extend(project.then_some(("planrun.yaml", PROJECT)));
+    let files = folder(files);
+    planrun(command.iter().chain(&["a.plan"])).within(files.path()).run()
+}
+
+const NOBODY: &str = "use mail, desk
+
+tool desk.open(to: string) -> { id: string } effect
+
+plan a() {
+    step sent = mail.send(to: \"x\")
+    step desk_is_open = desk.open(to: sent.id)
+}
+";
+
+#[test]
+fn a6_r10_12_a_call_that_nothing_implements_keeps_the_run_from_beginning() {
+    for project in [true, false] {
+        let output = told(&["run", "--no-journal"], NOBODY, project);
+        assert_eq!(output.status, 1, "{}", output.stderr);
+        assert!(output.stderr.contains("nothing in this project implements `desk.open`"), "{}", output.stderr);
+        assert!(output.stderr.contains("nothing was started"), "{}", output.stderr);
+        assert!(!output.stderr.contains("transient"), "the mail did not go out: {}", output.stderr);
+    }
+    let output = told(&["check"], NOBODY, true);
+    assert_eq!(output.status, 0, "a warning: {}{}", output.stdout, output.stderr);
+    let all = output.stdout + &output.stderr;
+    assert!(all.contains("unimplemented-tool"), "{all}");
+    let output = told(&["check"], NOBODY, false);
+    let all = output.stdout + &output.stderr;
+    assert!(!all.contains("unimplemented-tool"), "a plan alone may be meant for any project: {all}");
+}
+
+#[test]
+fn a6_r10_12_a_call_of_a_called_plan_counts_and_what_takes_back_does_too() {
+    let undo = "use mail, desk
+tool desk.close(to: string) -> { id: string } effect
+plan a() { step sent = mail.send(to: \"x\") undo desk.close(to: sent.id) }
+";
+    let output = told(&["run", "--no-journal"], undo, true);
+    assert!(output.stderr.contains("implements `desk.close`"), "{}", output.stderr);
+    let inner = NOBODY.replace("plan a()", "plan inner()");
+    let outer = "use \"./inner.plan\" as other\nplan a() { step all = other.inner() }\n";
+    let files =
+        folder([("a.plan", outer), ("inner.plan", inner.as_str()), ("apps/mail.yaml", APP), ("planrun.yaml", PROJECT)]);
+    let output = planrun(["run", "--no-journal", "a.plan"]).within(files.path()).run();
+    assert_eq!(output.status, 1);
+    assert!(output.stderr.contains("calls `desk.open`"), "{}", output.stderr);
+}
+
+#[test]
+fn a6_r10_12_a_constant_that_is_not_allowed_keeps_the_run_from_beginning() {
+    let plan = |allow: &str| {
+        format!(
+            "use mail, http
+plan a() {{
+    {allow}
+    step sent = mail.send(to: \"x\")
+    step page = http.fetch(url: \"https://example.com/\", method: \"POST\")
+}}
+"
+        )
+    };
+    for (allow, checked) in [("", 0), ("allow { net: [\"other.example.com\"] }", 1)] {
+        let output = told(&["run", "--no-journal"], &plan(allow), true);
+        assert_eq!(output.status, 1, "{}", output.stderr);
+        assert!(output.stderr.contains("permission-missing"), "{}", output.stderr);
+        assert!(!output.stderr.contains("transient"), "the mail did not go out: {}", output.stderr);
+        // Where the plan has no `allow`, one that calls it may have: a warning.
+        assert_eq!(told(&["check"], &plan(allow), true).status, checked, "{allow}");
+    }
+    // A comment keeps the finding quiet, and makes nothing allowed.
+    let quiet =
+        plan("").replace("    step page", "    // allow(permission-missing): another plan allows it\n    step page");
+    let output = told(&["run", "--no-journal"], &quiet, true);
+    assert_eq!(output.status, 1, "{}", output.stderr);
+    assert!(output.stderr.contains("nothing was started"), "{}", output.stderr);
+}
+
+#[test]
+fn a10_an_undo_where_nothing_is_undone_any_more_is_told() {
+    let plan = |on: &str| {
+        format!(
+            "use mail
+plan a() {{
+    task t \"T\"
+    step sent = mail.send(to: \"x\")
+    listener over on {on} {{
+        step more = mail.send(to: \"y\")
+            undo mail.recall(to: more.id)
+    }}
+    set t done
+}}
+"
+        )
+    };
+    for (on, never) in [
+        ("plan is failed", true),
+        ("plan is completed || plan is failed", true),
+        ("plan is failed && t is done", true),
+        ("t is done", false),
+        ("plan is failed || t is done", false),
+        ("sent is failed", false),
+    ] {
+        let output = told(&["check"], &plan(on), true);
+        let all = output.stdout + &output.stderr;
+        assert_eq!(all.contains("undo-never-runs"), never, "{on}: {all}");
+    }
+}
+
+#[test]
+fn a9_a_declared_error_that_may_have_happened_is_in_tests_what_it_is_in_runs() {
+    let tests = "use mail
+
+plan a(to: string) -> string {
+    step sent = mail.send(to: to)
+        undo mail.recall(to: to)
+    reply sent.id
+}
+
+test \"it may have happened\" for a {
+    given { to: \"x\" }
+    mock mail.send => fail tool.odd
+    mock mail.recall => { ok: true }
+    expect error.class == \"unknown_outcome\"
+    expect steps.sent.status == \"unknown\"
+    expect calls(mail.recall) == 1
+}
+
+test \"nothing has happened\" for a {
+    given { to: \"x\" }
+    mock mail.send => fail tool.full
+    mock mail.recall => { ok: true }
+    expect error.class == \"tool.full\"
+    expect calls(mail.recall) == 0
+}
+";
+    let output = told(&["test"], tests, true);
+    assert_eq!(output.status, 0, "{}{}", output.stdout, output.stderr);
+}
