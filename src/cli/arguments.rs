@@ -108,7 +108,7 @@ pub struct RunArguments {
     /// The role in which `--answer` answers, such as desk or desk:ann.
     #[arg(long, value_name = "ROLE", requires = "answers")]
     pub by: Option<String>,
-    /// Stop after this many steps.
+    /// Execute no more than this many steps.
     #[arg(long, value_name = "N")]
     pub max_steps: Option<u64>,
     /// Take no value of a `recover` arm in the place of a result: what reads it is skipped.

@@ -49,6 +49,9 @@ impl Dispatcher<'_> {
             self.emit(EventKind::StepQueued { path: &path });
             return;
         }
+        if self.too_many_steps(at) {
+            return self.give_slot(self.frames[at.0].scope);
+        }
         if let Err(error) = self.mark_started(program, at) {
             self.give_slot(self.frames[at.0].scope);
             return self.expression_failed(program, at, &error);

@@ -69,9 +69,6 @@ impl Dispatcher<'_> {
         if let Some(deadline) = self.scopes[scope].policy.deadline {
             self.set_deadline(deadline);
         }
-        if self.too_many_steps(&called, BlockId(0), scope) {
-            return;
-        }
         let path = self.path(program, at);
         let owner = Owner { frame: at.0, node: at.1, role: Role::Body };
         let frame = self.open_frame(scope, BlockId(0), None, Some(owner), path.clone());
@@ -176,9 +173,6 @@ impl Dispatcher<'_> {
             let (element, label) = (state.list[index].clone(), state.labels[index].clone());
             state.next += 1;
             state.running += 1;
-            if self.too_many_steps(program, each.body, self.frames[at.0].scope) {
-                return;
-            }
             let role = Role::Element(u32::try_from(index).unwrap_or(u32::MAX));
             let frame = self.make_body(program, at, each.body, role, |path| format!("{path}[{label}]").into());
             self.put_element(frame, &element, index);
@@ -218,9 +212,6 @@ impl Dispatcher<'_> {
         state.round += 1;
         if round == 1 {
             self.reached(at, Reached::Again);
-        }
-        if self.too_many_steps(program, body, self.frames[at.0].scope) {
-            return;
         }
         let frame = self.make_body(program, at, body, Role::Round, |path| format!("{path}[{round}]").into());
         if let Some(first) = self.frames[frame].slots.first_mut() {

@@ -86,7 +86,6 @@ pub(super) struct Dispatcher<'a> {
     pub draw: Draw,
     /// Attempts that look at a step, or take it back.
     pub exempt_calls: u64,
-    pub steps_created: u64,
     numbers: u64,
     pub begun: Instant,
     begun_at: i128,
@@ -150,7 +149,6 @@ impl<'a> Dispatcher<'a> {
             inbox,
             draw,
             exempt_calls: 0,
-            steps_created: 0,
             numbers: 0,
             begun: clock::now(),
             begun_at,

@@ -174,7 +174,7 @@ impl Dispatcher<'_> {
         self.frames[at.0].heard.insert(at.1, StepState::Running);
         self.reached(at, Reached::Fired);
         self.emit(EventKind::ListenerFired { path: &path });
-        if !self.too_many_firings(at.0) && !self.too_many_steps(program, listener.body, self.frames[at.0].scope) {
+        if !self.too_many_firings(at.0) {
             self.next_firing(at);
         }
     }

@@ -179,6 +179,7 @@ impl Dispatcher<'_> {
         let path = self.own_path(at);
         self.emit(EventKind::StepRetried { path: &path });
         self.work_taken_up(at);
+        self.counts_once(at);
         self.leave_parking(at);
         self.leave_behind(at);
         let record = self.record(at.0, at.1);

@@ -26,6 +26,8 @@ pub(super) struct Scope {
     /// Attempts in flight.
     pub in_use: u32,
     pub spent: Spent,
+    /// How many steps have begun, those of the plans that it called included.
+    pub steps: u64,
     /// The parts of its budget that have been told to run low.
     pub low: Vec<&'static str>,
     /// When it began, on the clock of the run.
@@ -75,6 +77,7 @@ impl Dispatcher<'_> {
             outer,
             in_use: 0,
             spent: Spent::default(),
+            steps: 0,
             low: Vec::new(),
             begun,
             called: BTreeMap::new(),

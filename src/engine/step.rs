@@ -142,6 +142,9 @@ impl Dispatcher<'_> {
         if matches!(&step.kind, StepKind::Call(Call { target: Target::Tool(_), .. })) {
             return self.start_call(program, at);
         }
+        if self.too_many_steps(at) {
+            return;
+        }
         if let Err(error) = self.mark_started(program, at) {
             return self.expression_failed(program, at, &error);
         }
@@ -363,17 +366,35 @@ impl Dispatcher<'_> {
         self.open_frame(scope, body, Some(at.0), Some(owner), path)
     }
 
-    /// Counts steps that are created while the run goes on; true where there may be no more.
-    pub(super) fn too_many_steps(&mut self, program: &Program, body: BlockId, scope: usize) -> bool {
-        let steps = program.plan.block(body).nodes.iter().filter(|node| node.step().is_some()).count();
-        self.steps_created += steps as u64;
-        let limit = self.scopes[scope].policy.max_steps;
-        if self.steps_created <= limit {
+    /// Counts a step that begins, for its plan and for those that call it; true where one of them may execute no more.
+    pub(super) fn too_many_steps(&mut self, at: NodeRef) -> bool {
+        if self.frames[at.0].aside || self.record(at.0, at.1).started.is_some() {
             return false;
         }
-        let message = format!("more than {limit} steps were created; `policy {{ max_steps: … }}` sets the limit");
+        let mut inner = Some(self.frames[at.0].scope);
+        let mut over = None;
+        while let Some(scope) = inner {
+            let scope = &mut self.scopes[scope];
+            scope.steps += 1;
+            over = over.or((scope.steps > scope.policy.max_steps).then_some(scope.policy.max_steps));
+            inner = scope.outer;
+        }
+        let Some(limit) = over else { return false };
+        let steps = if limit == 1 { "1 step has" } else { &format!("{limit} steps have") };
+        let message = format!(
+            "{steps} been executed, and no more may be; `policy {{ max_steps: … }}` or `--max-steps` sets the limit"
+        );
         self.fatal(ErrorClass::Budget(Budget::Calls), &message);
         true
+    }
+
+    /// A step is done again: it counts once.
+    pub(super) fn counts_once(&mut self, at: NodeRef) {
+        let mut inner = Some(self.frames[at.0].scope);
+        while let Some(scope) = inner {
+            self.scopes[scope].steps = self.scopes[scope].steps.saturating_sub(1);
+            inner = self.scopes[scope].outer;
+        }
     }
 
     /// The reply has the type that the plan promises.

@@ -227,6 +227,17 @@ fn s1_3_a_call_that_was_refused_before_it_was_sent_is_an_observation() {
 }
 
 #[test]
+fn s1_5_only_so_many_steps_are_executed_and_the_rest_is_told() {
+    let body =
+        "step one = calc.zero() step two = calc.add(a: 2) after one step three = calc.zero() after two reply \"over\"";
+    let output = run(body, &["--max-steps", "2", "--output", "summary"]);
+    assert_eq!(output.stdout, "#1 tool calc.zero succeeded: 0\n#2 tool calc.add succeeded: {\"sum\":3}\n");
+    assert_eq!(output.status, 1);
+    assert!(output.stderr.contains("budget.calls: 2 steps have been executed"), "{}", output.stderr);
+    assert_eq!(run(body, &["--max-steps", "3", "--output", "summary"]).stdout, "over\n");
+}
+
+#[test]
 fn s1_12_the_graph_tells_roots_leaves_and_levels_of_each_block() {
     let place = project(
         "",

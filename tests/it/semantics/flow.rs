@@ -89,10 +89,31 @@ async fn r5_2_a_path_without_yield_gives_null_and_a_guarded_yield_ends_the_eleme
 }
 
 #[tokio::test(start_paused = true)]
-async fn r5_2_max_steps_bounds_what_a_run_creates() {
-    let body = "policy { max_steps: 3 } step xs = each v in [1, 2, 3, 4] max 5 { step w = a.write(x: v) yield w }";
-    let ran = world().run(&plan(body)).await;
-    assert_eq!(ran.class(), "budget.calls");
+async fn r5_2_r10_13_s1_5_max_steps_bounds_what_a_run_executes() {
+    let each = "step xs = each v in [1, 2, 3, 4] max 5 parallel 1 { step w = a.write(x: v) yield w }";
+    let written = "step a1 = a.write(x: 1) step a2 = a.write(x: a1) step a3 = a.write(x: a2) step a4 = a.write(x: a3)";
+    for (body, most, calls) in [(each, 3, 2), (each, 5, 4), (written, 1, 1), (written, 3, 3), (written, 4, 4)] {
+        let ran = world().run(&plan(&format!("policy {{ max_steps: {most} }} {body} reply \"over\""))).await;
+        assert_eq!(ran.calls("a.write").len(), calls, "{body} {most}");
+        let class = if calls == 4 { "" } else { "budget.calls" };
+        assert_eq!(ran.class(), class, "{body} {most}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn r10_13_a_called_plan_has_a_bound_of_its_own_within_that_of_its_caller() {
+    let inner = format!(
+        "{TOOLS}\nplan q() -> int {{ policy {{ max_steps: 2 }} step a1 = a.write(x: 1) step a2 = a.write(x: a1) reply 1 }}"
+    );
+    let calls = |most: u32| {
+        format!(
+            "{TOOLS}\nuse \"./q.plan\" as q\nplan p() {{ policy {{ max_steps: {most} }} step w = a.write(x: 1) step one = q.q() step two = q.q() after one }}"
+        )
+    };
+    for (most, writes, class) in [(7, 5, ""), (6, 4, "budget.calls"), (3, 2, "budget.calls")] {
+        let ran = world().file("./q.plan", &inner).run(&calls(most)).await;
+        assert_eq!((ran.calls("a.write").len(), ran.class().as_str()), (writes, class), "{most}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
