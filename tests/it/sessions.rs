@@ -45,7 +45,7 @@ fn replay(fixture: &Path) -> Result<(), String> {
 /// The text without what differs from run to run.
 fn steady(text: &str) -> String {
     let changes = [
-        (r#""(started_at|at)": ?"[^"]+""#, r#""$1": "…""#),
+        (r#""(started_at|asked_at|at)": ?"[^"]+""#, r#""$1": "…""#),
         (r#""(duration_ms|wait_ms|latency_ms)": ?\d+"#, r#""$1": 0"#),
         (r"/tmp/\.tmp\w+", "/tmp/here"),
     ];
