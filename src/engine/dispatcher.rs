@@ -522,7 +522,7 @@ impl<'a> Dispatcher<'a> {
         }
         let by_slot = |frame: &Frame, slot: u32| {
             let graph = &self.scopes[frame.scope].program.graph.blocks[frame.block.0 as usize];
-            graph.by_slot.get(slot as usize).copied().flatten()
+            frame.holder(graph, slot)
         };
         let value = eval::evaluate(code, &View { frames: &self.frames, frame, by_slot: &by_slot })?;
         // What is walked, printed or freed later is walked level by level, so a value may not grow without end.

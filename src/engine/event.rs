@@ -150,7 +150,9 @@ impl Dispatcher<'_> {
                 let sources = || parts.iter().filter_map(|part| self.source(frame, part, subjects));
                 sources().find(|leaf| matches!(leaf.kind, EventKind::Signal(_))).or_else(|| sources().next())
             }
-            EventKind::Not(_) | EventKind::Damaged => None,
+            // That a signal has not come brings nothing.
+            EventKind::Not(inner) => Some(&**inner).filter(|inner| !matches!(inner.kind, EventKind::Signal(_))),
+            EventKind::Damaged => None,
             EventKind::Step { .. } | EventKind::Task { .. } | EventKind::Plan(_) | EventKind::Signal(_) => Some(on),
         }
     }
@@ -170,13 +172,22 @@ impl Dispatcher<'_> {
         }
     }
 
-    /// The error of a step, else its value.
+    /// The value of a step that completed, the error of one that failed, and null of any other.
     fn told_of(&self, at: NodeRef) -> Value {
         let frame = &self.frames[at.0];
-        let error = frame.records[at.1 as usize].details().and_then(|details| details.error.as_ref());
-        // A listener is over as a statement at once; what counts is what came of its firings.
-        if let Some(error) = error.filter(|_| self.heard_state(at) != StepState::Completed) {
-            return error.to_value();
+        match self.heard_state(at) {
+            StepState::Completed => {}
+            StepState::Failed | StepState::Unknown => {
+                let details = frame.records.get(at.1 as usize).and_then(|record| record.details());
+                let error = details.and_then(|details| details.error.as_ref());
+                return error.map_or(Value::Null, |error| error.to_value());
+            }
+            StepState::Pending
+            | StepState::Queued
+            | StepState::Running
+            | StepState::Waiting
+            | StepState::Skipped
+            | StepState::Cancelled => return Value::Null,
         }
         let program = &self.scopes[frame.scope].program;
         let slot = program.plan.block(frame.block).nodes[at.1 as usize].slot;
@@ -191,8 +202,7 @@ impl Dispatcher<'_> {
         }
         let owner = &self.frames[home];
         let graph = &self.scopes[owner.scope].program.graph.blocks[owner.block.0 as usize];
-        let node = graph.by_slot.get(place.slot as usize).copied().flatten()?;
-        Some((home, node))
+        owner.holder(graph, place.slot).map(|node| (home, node))
     }
 
     /// The task that a statement of a frame names: that of the nearest frame which declares it.

@@ -154,6 +154,8 @@ pub(super) struct Record {
     pub in_doubt: bool,
     /// It had settled before the last process took the run over.
     pub reused: bool,
+    /// A statement of the same name in another branch of an `if` is told of in its place.
+    pub untaken: bool,
     pub reason: Option<&'static str>,
     details: Option<Box<Details>>,
 }
@@ -253,6 +255,17 @@ impl Frame {
         &mut self.nodes[node as usize]
     }
 
+    /// The node that gives the value of a slot: of several in branches of one `if` the one whose branch was taken.
+    pub(super) fn holder(&self, graph: &BlockGraph, slot: u32) -> Option<u32> {
+        self.taken(graph.slots.nodes(slot))
+    }
+
+    /// Of nodes in branches of one `if` the one whose branch was taken, as far as that is known.
+    pub(super) fn taken(&self, mut nodes: impl Iterator<Item = u32> + Clone) -> Option<u32> {
+        let state = |node: &u32| self.nodes.get(*node as usize).map(|node| node.state);
+        nodes.clone().find(|node| state(node) != Some(StepState::Skipped)).or_else(|| nodes.next())
+    }
+
     /// Takes out a node that waited for everything, or for every decision, above it, and need not wait any more.
     pub(super) fn unbarred(&mut self) -> Option<u32> {
         if self.barred.first().is_some_and(|node| *node <= self.settled) {
@@ -279,7 +292,7 @@ impl Frame {
 pub(super) struct View<'a> {
     pub frames: &'a [Frame],
     pub frame: FrameId,
-    /// Which node holds which slot, by scope and block.
+    /// Which node gives the value of which slot of a frame.
     pub by_slot: &'a dyn Fn(&Frame, u32) -> Option<u32>,
 }
 

@@ -194,7 +194,7 @@ impl Dispatcher<'_> {
             Some((_, leaf)) => self.brought(at.0, leaf),
             None => Value::Null,
         };
-        let brought = match &listener.brings {
+        let brought = match super::signal::declared(&listener.on, source, listener.payload.as_ref()) {
             Some(ty) => super::signal::typed(&brought, ty),
             None => brought,
         };

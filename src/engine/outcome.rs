@@ -266,7 +266,10 @@ impl Outcome {
             let block = self.trace.programs[state.scope].plan.block(state.block);
             let Some(statement) = block.nodes.get(node) else { continue };
             open.push((frame, node + 1));
-            if let Some(step) = statement.step() {
+            let untaken = block.siblings(statement).is_some_and(|siblings| {
+                state.taken(siblings.iter().copied()).is_some_and(|taken| taken as usize != node)
+            });
+            if let Some(step) = statement.step().filter(|_| !untaken) {
                 reports.push(self.trace.report(state, node, statement, step));
             }
             // A listener is no step; its firings hold steps.

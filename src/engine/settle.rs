@@ -153,11 +153,23 @@ impl Dispatcher<'_> {
         if let Some(failure) = &failure {
             record.details_mut().error = Some(failure.clone());
         }
+        if self.is_untaken(program, at) {
+            self.record(frame, node).untaken = true;
+        } else {
+            self.tell_settled(program, at, output.as_ref(), failure.as_deref());
+        }
+    }
+
+    /// Tells what a step came to.
+    fn tell_settled(&mut self, program: &Program, at: NodeRef, output: Option<&Value>, failure: Option<&StepError>) {
+        let (frame, node) = at;
+        let record = self.record(frame, node);
         let (attempts, duration, recovered) = (record.attempts, record.duration, record.recovered);
+        let reason = record.reason;
         let path = self.path(program, at);
         let state = self.state_of(at);
         let labels = self.node(program, at).step().filter(|_| output.is_some()).map(in_output).unwrap_or_default();
-        if let Some(output) = &output {
+        if let Some(output) = output {
             self.note_secrets(output, &labels);
         }
         let kind = EventKind::StepSettled {
@@ -167,13 +179,43 @@ impl Dispatcher<'_> {
             duration: Duration::from_micros(duration),
             recovered,
             reason,
-            output: output.as_ref(),
-            error: failure.as_deref(),
+            output,
+            error: failure,
         };
         let told = self.tell(kind, &below(OUTPUT, &labels));
         let reused = told.is_none() && (!self.context.only_looks || self.recording.was_reused(&path));
         self.record(frame, node).reused = reused;
-        self.commit(&[Subject::Step(at)]);
+        self.commit(&[Subject::Step(self.standing_for(program, at))]);
+    }
+
+    /// Whether another branch of an `if` gives the same name, and that is what is told of.
+    fn is_untaken(&self, program: &Program, (frame, node): NodeRef) -> bool {
+        let block = self.block(program, frame);
+        let Some(siblings) = block.nodes.get(node as usize).and_then(|own| block.siblings(own)) else { return false };
+        let state = &self.frames[frame];
+        let others = || siblings.iter().filter(|other| **other != node).map(|other| *other as usize);
+        let told = others().any(|other| state.nodes[other].state.is_settled() && !state.records[other].untaken);
+        let open = others().any(|other| !state.nodes[other].state.is_settled());
+        let ran = state.records[node as usize].started.is_some();
+        let nothing = matches!(state.nodes[node as usize].state, StepState::Skipped | StepState::Cancelled);
+        !ran && (told || (nothing && open))
+    }
+
+    /// The node by which events of a name are known.
+    fn standing_for(&self, program: &Program, at: NodeRef) -> NodeRef {
+        let block = self.block(program, at.0);
+        let siblings = block.nodes.get(at.1 as usize).and_then(|own| block.siblings(own));
+        let taken = siblings.and_then(|siblings| self.frames[at.0].taken(siblings.iter().copied()));
+        (at.0, taken.unwrap_or(at.1))
+    }
+
+    /// Whether the guard of a statement could not be evaluated, and one above it in another branch of the same `if` has
+    /// failed with that already, under the same name.
+    pub(super) fn fails_elsewhere(&self, program: &Program, (frame, node): NodeRef) -> bool {
+        let block = self.block(program, frame);
+        let Some(siblings) = block.nodes.get(node as usize).and_then(|own| block.siblings(own)) else { return false };
+        let failed = |other: &u32| self.frames[frame].nodes[*other as usize].flags.has(Flags::GUARD_FAILED);
+        siblings.iter().take_while(|other| **other < node).any(failed)
     }
 
     /// Whether the end of a call leaves something behind that can be taken back.

@@ -116,7 +116,7 @@ impl Dispatcher<'_> {
             None => None,
         };
         let brought = brought.unwrap_or(Value::Null);
-        let outcome = match payload_type(self.node(program, at)) {
+        let outcome = match declared(on, source, payload_type(self.node(program, at))) {
             Some(ty) => decode(&brought.to_json(), ty).map_err(|mismatch| {
                 let message = format!("what the event brings does not have the declared type: {mismatch}");
                 let class = ErrorClass::Validation(Validation::Expression);
@@ -140,6 +140,15 @@ impl Dispatcher<'_> {
         }
         true
     }
+}
+
+/// The type that a condition declares for what its source brings: that of signals, or of whatever comes where the
+/// condition speaks of no signal.
+pub(super) fn declared<'t>(on: &Event, source: Option<&Event>, payload: Option<&'t Type>) -> Option<&'t Type> {
+    let mut signals = false;
+    on.leaves(&mut |leaf| signals |= matches!(leaf.kind, Condition::Signal(_)));
+    let is_signal = source.is_some_and(|source| matches!(source.kind, Condition::Signal(_)));
+    payload.filter(|_| is_signal || !signals)
 }
 
 /// A value by the type that somebody declared for it; as it is where it does not fit, which readers find out.
@@ -196,7 +205,7 @@ fn payload_types(program: &Program, name: &str) -> Vec<Type> {
         let Some(on) = node.event() else { continue };
         on.leaves(&mut |leaf| named |= matches!(&leaf.kind, Condition::Signal(own) if **own == *name));
         let ty = match &node.kind {
-            NodeKind::Listener(listener) => listener.brings.as_ref(),
+            NodeKind::Listener(listener) => listener.payload.as_ref(),
             _ => payload_type(node),
         };
         types.extend(ty.filter(|_| named).cloned());

@@ -37,6 +37,9 @@ impl Dispatcher<'_> {
             return self.settle(at, End::GuardFalse);
         }
         if entry.flags.has(Flags::GUARD_FAILED) {
+            if self.fails_elsewhere(&program, at) {
+                return self.settle(at, End::GuardFalse);
+            }
             let error = self.guard_error(&program, at);
             return error.into_iter().for_each(|error| self.expression_failed(&program, at, &error));
         }

@@ -67,14 +67,7 @@ impl Scope for Names<'_> {
         let Some(slot) = self.bindings.get_index_of(name).and_then(|slot| u32::try_from(slot).ok()) else {
             return Lookup::Missing;
         };
-        Lookup::Found(Binding {
-            kind: NameKind::Parameter,
-            place: Place { up: 0, slot },
-            ty: Type::Any,
-            guard: Arc::from([]),
-            span: Span::default(),
-            branches: Arc::from([]),
-        })
+        Lookup::Found(Binding::always(NameKind::Parameter, Place { up: 0, slot }, Type::Any, Span::default()))
     }
 
     fn visible(&self) -> Vec<Arc<str>> {

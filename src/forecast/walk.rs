@@ -114,7 +114,9 @@ impl<'a> Walk<'a> {
                 (_, Runs::No) if whole != Runs::No => (Runs::No, Some("guard")),
                 (_, guard) => (least(guard, whole), (whole == Runs::No).then_some("replied")),
             };
-            self.node(frame, index, node, (runs, reason));
+            if !self.is_untaken(frame, index, node) {
+                self.node(frame, index, node, (runs, reason));
+            }
             // A reply or a yield under a condition leaves out what stands below, surely or perhaps.
             if matches!(node.kind, NodeKind::Reply(_) | NodeKind::Yield(_)) && !node.guard.is_empty() {
                 whole = match runs {
@@ -138,7 +140,11 @@ impl<'a> Walk<'a> {
                 self.frames[frame].conditions[index] = condition;
             }
             NodeKind::Let(code) => {
-                let value = self.value(frame, code);
+                let value = match self.guard(frame, node) {
+                    Runs::Yes => self.value(frame, code),
+                    Runs::Maybe => None,
+                    Runs::No => Some(Value::Null),
+                };
                 self.put(frame, node, value);
             }
             NodeKind::Step(step) => {
@@ -232,6 +238,17 @@ impl<'a> Walk<'a> {
         let own = Arc::ptr_eq(&self.frames[frame].plan, &self.frames[0].plan);
         let text = own.then(|| (self.around.text)(code.span).split_whitespace().collect::<Vec<_>>().join(" "));
         unknown(&self.frames, frame, code, text.map(|text| self.redactor.text(&text).into_owned()))
+    }
+
+    /// Whether a statement surely does not run, and another branch of its `if` gives the same name: that one is listed.
+    fn is_untaken(&self, frame: usize, index: usize, node: &Node) -> bool {
+        let block = self.frames[frame].plan.block(self.frames[frame].block);
+        let Some(siblings) = block.siblings(node) else { return false };
+        let skipped = |node: &Node| self.guard(frame, node) == Runs::No;
+        let mut others = siblings.iter().map(|other| *other as usize).filter(|other| *other != index);
+        let last = others.clone().all(|other| other < index);
+        let none_runs = others.all(|other| block.nodes.get(other).is_some_and(skipped));
+        skipped(node) && !(last && none_runs)
     }
 
     fn put(&mut self, frame: usize, node: &Node, value: Option<Value>) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use petgraph::graph::{DiGraph, NodeIndex};
 
 use super::order::Order;
-use super::{BlockGraph, Edge, FiringRead, Graph, Vertex, Waits};
+use super::{BlockGraph, Edge, FiringRead, Graph, Slots, Vertex, Waits};
 use crate::sema::expr::ReadKind;
 use crate::sema::{Block, Event, EventKind, Node, NodeKind, Plan, TaskId};
 
@@ -34,12 +34,7 @@ fn build_block(block: &Block, outer: &[BTreeSet<OuterRead>]) -> (BlockGraph, BTr
     for node in &block.nodes {
         dag.add_node(vertex(node));
     }
-    let mut by_slot: Vec<Option<u32>> = vec![None; block.slots as usize];
-    for (index, node) in block.nodes.iter().enumerate() {
-        if let Some(place) = node.slot.and_then(|slot| by_slot.get_mut(slot as usize)) {
-            *place = Some(super::narrow(index));
-        }
-    }
+    let slots = Slots::of(block);
     let mut outward = BTreeSet::new();
     let mut order = Order::default();
     let mut tasks = Tasks::default();
@@ -54,13 +49,15 @@ fn build_block(block: &Block, outer: &[BTreeSet<OuterRead>]) -> (BlockGraph, BTr
                 outward.insert((up - 1, slot, kind));
                 continue;
             }
-            let source = by_slot.get(slot as usize).copied().flatten();
             // While `until` polls it reads the step's own slot: no edge.
-            if let Some(source) = source.filter(|source| (*source as usize) < index) {
-                let edge = match kind {
-                    ReadKind::Value => Edge::Data,
-                    ReadKind::State => Edge::State,
-                };
+            if node.slot == Some(slot) {
+                continue;
+            }
+            let edge = match kind {
+                ReadKind::Value => Edge::Data,
+                ReadKind::State => Edge::State,
+            };
+            for source in sources(block, &slots, slot, index) {
                 let source = tasks.last_change(block, source as usize);
                 dag.add_edge(NodeIndex::new(source), target, edge);
             }
@@ -71,14 +68,25 @@ fn build_block(block: &Block, outer: &[BTreeSet<OuterRead>]) -> (BlockGraph, BTr
         for after in &node.after {
             dag.add_edge(NodeIndex::new(after.node.0 as usize), target, Edge::After);
         }
-        tasks.add(&mut dag, target, node, &by_slot);
-        firings(block, super::narrow(index), outer, &by_slot, &mut firing_reads);
+        tasks.add(&mut dag, target, node, &slots);
+        firings(block, super::narrow(index), outer, &slots, &mut firing_reads);
         if let Some(step) = node.step() {
             order.add(&mut dag, target, step, !node.guard.is_empty());
         }
     }
     let waits = waits(&dag);
-    (BlockGraph { dag, nodes: block.nodes.len(), waits, by_slot, firing_reads }, outward)
+    (BlockGraph { dag, nodes: block.nodes.len(), waits, slots, firing_reads }, outward)
+}
+
+/// The statements above a reader that may give it the value of a slot: not those in other branches of an `if` around it.
+fn sources<'a>(block: &'a Block, slots: &'a Slots, slot: u32, reader: usize) -> impl Iterator<Item = u32> + 'a {
+    let above = slots.nodes(slot).filter(move |source| (*source as usize) < reader);
+    let node = |index: usize| block.nodes.get(index);
+    let apart = move |source: &u32| match (node(*source as usize), node(reader)) {
+        (Some(source), Some(reader)) => super::exclusive(source, reader),
+        _ => false,
+    };
+    above.filter(move |source| !apart(source))
 }
 
 /// What the firings of a listener read of the block that it stands in.
@@ -86,13 +94,12 @@ fn firings(
     block: &Block,
     index: u32,
     outer: &[BTreeSet<OuterRead>],
-    by_slot: &[Option<u32>],
+    slots: &Slots,
     firing_reads: &mut Vec<FiringRead>,
 ) {
     let NodeKind::Listener(listener) = &block.nodes[index as usize].kind else { return };
     let mut add = |slot: u32, kind: ReadKind, in_when: bool| {
-        let source = by_slot.get(slot as usize).copied().flatten().filter(|source| *source < index);
-        if let Some(source) = source {
+        for source in sources(block, slots, slot, index as usize) {
             let needs_value = kind == ReadKind::Value;
             firing_reads.push(FiringRead { listener: index, source, needs_value, in_when });
         }
@@ -119,7 +126,7 @@ impl Tasks {
     }
 
     /// The edges that a statement has because of tasks: `set`s of one task keep their order, events start listeners.
-    fn add(&mut self, dag: &mut DiGraph<Vertex, Edge, u32>, target: NodeIndex, node: &Node, by_slot: &[Option<u32>]) {
+    fn add(&mut self, dag: &mut DiGraph<Vertex, Edge, u32>, target: NodeIndex, node: &Node, slots: &Slots) {
         match &node.kind {
             NodeKind::Task(task) => {
                 self.declared.insert(*task, target.index());
@@ -143,7 +150,7 @@ impl Tasks {
         let mut subjects = BTreeSet::new();
         let mut visit = |leaf: &Event| match &leaf.kind {
             EventKind::Step { place, .. } if place.up == 0 => {
-                subjects.extend(by_slot.get(place.slot as usize).copied().flatten().map(|node| node as usize));
+                subjects.extend(slots.nodes(place.slot).map(|node| node as usize));
             }
             EventKind::Task { task, .. } => subjects.extend(self.declared.get(task).copied()),
             EventKind::Step { .. }

@@ -5,6 +5,7 @@ pub mod draw;
 mod needed;
 mod order;
 mod picture;
+mod slots;
 
 use std::sync::Arc;
 
@@ -13,6 +14,7 @@ use petgraph::graph::{DiGraph, NodeIndex};
 pub use build::build;
 pub use needed::needed;
 pub use picture::drawing;
+pub use slots::{Slots, exclusive};
 
 /// The graphs of a plan's blocks, by the number of the block, and those of the plans that it calls.
 ///
@@ -33,8 +35,8 @@ pub struct BlockGraph {
     pub nodes: usize,
     /// What each vertex waits for at the start.
     pub waits: Vec<Waits>,
-    /// The node whose value each slot of the frame holds.
-    pub by_slot: Vec<Option<u32>>,
+    /// The nodes whose value each slot of the frame holds.
+    pub slots: Slots,
     /// What the firings of its listeners read of the block.
     pub firing_reads: Vec<FiringRead>,
 }

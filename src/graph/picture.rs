@@ -54,6 +54,16 @@ impl<'a> Placed<'a> {
         };
         if self.path.is_empty() { own } else { format!("{}.{own}", self.path) }
     }
+
+    /// What tells a statement from all others: its path, with a number where other branches of an `if` give the same name.
+    fn id(&self, index: usize) -> String {
+        let name = self.name(index);
+        let siblings = self.block.siblings(&self.block.nodes[index]);
+        match siblings.and_then(|siblings| siblings.iter().position(|sibling| *sibling as usize == index)) {
+            Some(position) if position > 0 => format!("{name}#{}", position + 1),
+            Some(_) | None => name,
+        }
+    }
 }
 
 /// How many statements stand in the blocks before each.
@@ -68,22 +78,22 @@ fn numbers(plan: &Plan) -> Vec<usize> {
 }
 
 fn draw_node(plan: &Plan, block: &Placed<'_>, index: usize, node: &Node, drawing: &mut Drawing) {
-    let id = block.name(index);
+    let (id, path) = (block.id(index), block.name(index));
     let (kind, label) = match &node.kind {
         NodeKind::Condition(_) => return,
-        NodeKind::Step(step) => (shape(step), label(&id, step)),
-        NodeKind::Let(_) => (Shape::Let, id.clone()),
+        NodeKind::Step(step) => (shape(step), label(&path, step)),
+        NodeKind::Let(_) => (Shape::Let, path),
         NodeKind::Ensure { .. } => (Shape::Ensure, "ensure".to_owned()),
         NodeKind::Fail(failing) => (Shape::Fail, format!("fail {}", failing.class)),
         NodeKind::Reply(_) => (Shape::Reply, "reply".to_owned()),
         NodeKind::Yield(_) => (Shape::Yield, "yield".to_owned()),
         NodeKind::Next(_) => (Shape::Yield, "next".to_owned()),
-        NodeKind::Task(_) => (Shape::Task, format!("task {id}")),
+        NodeKind::Task(_) => (Shape::Task, format!("task {path}")),
         NodeKind::Set(set) => {
             let task = plan.task(set.task);
             (Shape::Task, format!("set {} {}", task.name, task.status_name(set.status)))
         }
-        NodeKind::Listener(_) => (Shape::Task, format!("listener {id}")),
+        NodeKind::Listener(_) => (Shape::Task, format!("listener {path}")),
     };
     let group = (!block.path.is_empty()).then(|| block.path.clone());
     drawing.nodes.push(DrawnNode { id, label, kind, group });
@@ -121,7 +131,7 @@ fn draw_edges(block: &Placed<'_>, graph: &super::BlockGraph, drawing: &mut Drawi
         }
         drawn.sort_unstable_by_key(|(source, kind)| (*source, *kind as u8));
         for (source, kind) in drawn {
-            drawing.edges.push(DrawnEdge { from: block.name(source), to: block.name(target), kind });
+            drawing.edges.push(DrawnEdge { from: block.id(source), to: block.id(target), kind });
         }
     }
 }

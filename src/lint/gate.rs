@@ -40,11 +40,10 @@ fn guards<'a>(content: &'a crate::sema::Block, node: &'a crate::sema::Node) -> i
 fn asks_people(subject: &Subject<'_>, block: BlockId, code: &Code, farther: usize) -> bool {
     code.reads.iter().any(|read| {
         let Some(frame) = subject.frame(block, read.place) else { return false };
-        let made = subject.plan.block(frame).nodes.iter().find(|node| node.slot == Some(read.place.slot));
-        match made.map(|node| &node.kind) {
-            Some(NodeKind::Step(step)) => matches!(step.kind, StepKind::Input(_)),
-            Some(NodeKind::Let(code)) => farther > 0 && asks_people(subject, frame, code, farther - 1),
+        subject.plan.block(frame).givers(read.place.slot).any(|node| match &node.kind {
+            NodeKind::Step(step) => matches!(step.kind, StepKind::Input(_)),
+            NodeKind::Let(code) => farther > 0 && asks_people(subject, frame, code, farther - 1),
             _ => false,
-        }
+        })
     })
 }

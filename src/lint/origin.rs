@@ -210,9 +210,18 @@ impl<'a> Trace<'_, 'a> {
             return;
         }
         let content = self.subject.plan.block(frame);
-        let Some(made) = content.nodes.iter().find(|node| node.slot == Some(place.slot)) else {
-            return self.local(frame, place.slot, wanted);
-        };
+        let mut none = true;
+        for made in content.givers(place.slot) {
+            none = false;
+            self.made(frame, made, span, wanted);
+        }
+        if none {
+            self.local(frame, place.slot, wanted);
+        }
+    }
+
+    /// What a statement gives.
+    fn made(&mut self, frame: BlockId, made: &'a Statement, span: Span, wanted: &[Arc<str>]) {
         if let Some(name) = &made.name {
             self.through.push((span, name.clone()));
         }

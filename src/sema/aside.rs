@@ -29,7 +29,7 @@ impl PlanChecker<'_> {
         let first = self.blocks.len();
         let id = self.open_block(BlockKind::Do, None, &[]);
         self.introduce(&step.name, NameKind::Local, body.ty.clone());
-        let read_before = self.valued.remove(&step.name.text);
+        let read_before = self.valued.remove(&step.name.span);
         let around = std::mem::replace(&mut self.undoing, true);
         match undo {
             ast::Undo::Call(call) => {
@@ -49,9 +49,9 @@ impl PlanChecker<'_> {
             }
         }
         self.undoing = around;
-        let reads = self.valued.contains(&step.name.text);
+        let reads = self.valued.contains(&step.name.span);
         if read_before {
-            self.valued.insert(step.name.text.clone());
+            self.valued.insert(step.name.span);
         }
         let closed = self.close_block();
         self.retry_calls(first);

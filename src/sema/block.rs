@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use super::checker::{BlockKind, PlanChecker};
+use super::checker::{BlockKind, GuardMark, PlanChecker};
 use super::expr::Expectation;
 use super::plan::{Failing, NodeId, NodeKind};
 use super::scope::NameKind;
+use super::unread::MadeLet;
 use crate::diag::{Diagnostic, codes};
 use crate::source::Span;
 use crate::syntax::ast;
@@ -60,16 +61,17 @@ impl PlanChecker<'_> {
             ast::StatementKind::Set { .. } => self.set(statement),
             ast::StatementKind::Listener { .. } => self.listener(statement),
             ast::StatementKind::Ensure { condition, message } => {
-                let condition = self.condition(condition);
+                let code = self.condition(condition);
                 let message = self.text(message, "the message of `ensure`");
-                self.push(span, NodeKind::Ensure { condition, message: Box::new(message) });
+                let node = self.push(span, NodeKind::Ensure { condition: code, message: Box::new(message) });
+                self.survive(condition, node, false);
             }
             ast::StatementKind::Fail { class, message, when } => {
                 let mark = when.as_ref().map(|when| self.guard(when));
                 if let Some(failing) = self.failing(class, message.as_deref()) {
                     self.push(span, NodeKind::Fail(failing));
                 }
-                self.unguard(mark);
+                self.end_guarded(when.as_deref(), mark);
             }
             ast::StatementKind::Reply(guarded) => self.reply(span, guarded),
             ast::StatementKind::Yield(guarded) => self.yield_value(span, guarded),
@@ -79,7 +81,7 @@ impl PlanChecker<'_> {
     }
 
     fn let_value(&mut self, span: Span, name: &ast::Name, ty: Option<&ast::TypeExpr>, value: &ast::Expr) {
-        self.claim("value", name);
+        self.claim("value", name, NameKind::Let);
         let code = match ty {
             Some(annotation) => {
                 let ty = self.types.resolve(annotation, self.diagnostics);
@@ -91,25 +93,51 @@ impl PlanChecker<'_> {
             None => self.value(value),
         };
         let slot = self.introduce(name, NameKind::Let, code.ty.clone());
-        self.made.lets.push((name.text.clone(), name.span, span));
+        self.made.lets.push(MadeLet { name: name.clone(), origin: self.origin(name), statement: span });
         self.push_node(span, Some((name.text.clone(), slot)), Vec::new(), NodeKind::Let(code));
     }
 
     fn if_arms(&mut self, arms: &[(ast::Expr, ast::Block)], otherwise: Option<&ast::Block>) {
+        let kind = self.open.last().map_or(BlockKind::Plan, |block| block.kind);
+        let ended = |block: &ast::Block| block.statements.iter().any(|statement| ends(statement, kind));
+        let before = self.names.mark();
         let mut first = None;
+        let mut left_behind = Vec::new();
+        // What a `set` may change says nothing of what stands below.
+        let mut lasting = true;
+        self.names.begin_if();
         for (condition, block) in arms {
             let code = self.condition(condition);
             let node: NodeId = self.push(condition.span, NodeKind::Condition(code));
             let mark = self.guard_by(node, condition, false);
             self.statements(&block.statements);
+            lasting &= !self.may_change(node);
+            if lasting {
+                left_behind.extend(self.names.left_behind(before, ended(block)));
+            }
             self.unguard(mark);
             let mark = self.guard_by(node, condition, true);
             first.get_or_insert(mark);
+            self.names.next_branch();
         }
         if let Some(block) = otherwise {
             self.statements(&block.statements);
+            if lasting {
+                left_behind.extend(self.names.left_behind(before, ended(block)));
+            }
         }
+        self.names.end_if();
         self.unguard(first);
+        left_behind.into_iter().for_each(|conditions| self.names.exclude(conditions));
+    }
+
+    /// Takes the guard of an end away again: below it the condition does not hold, since everything ended otherwise.
+    fn end_guarded(&mut self, when: Option<&ast::Expr>, mark: Option<GuardMark>) {
+        let node = mark.and_then(|mark| self.condition_of(mark));
+        self.unguard(mark);
+        if let (Some(when), Some(node)) = (when, node) {
+            self.survive(when, node, true);
+        }
     }
 
     /// An expression that gives text.
@@ -152,7 +180,7 @@ impl PlanChecker<'_> {
             let help = "inside a block `yield` gives the value of the step; a listener sets a task";
             self.misplaced(span, "`reply` ends the whole plan and stands outside blocks", help);
         }
-        self.unguard(mark);
+        self.end_guarded(guarded.when.as_deref(), mark);
     }
 
     fn yield_value(&mut self, span: Span, guarded: &ast::Guarded) {
@@ -168,7 +196,12 @@ impl PlanChecker<'_> {
                 self.misplaced(span, "`yield` gives the value of a block, and there is none around it", help);
             }
         }
-        self.unguard(mark);
+        if self.open.last().is_some_and(|block| block.kind == BlockKind::Repeat) {
+            // A round goes on to its `next`.
+            self.unguard(mark);
+        } else {
+            self.end_guarded(guarded.when.as_deref(), mark);
+        }
     }
 
     fn next_state(&mut self, span: Span, guarded: &ast::Guarded) {

@@ -9,6 +9,7 @@ use super::contradiction::contradiction;
 use super::expr::{Code, Expectation};
 use super::file::Namespace;
 use super::finding::{listed, quoted, unknown};
+use super::own_plans::own_call;
 use super::plan::{Call, Plan, Target, Touch};
 use super::{Lookup, Scope};
 use crate::diag::{Diagnostic, codes};
@@ -18,10 +19,9 @@ use crate::tools::{Given, effect_of};
 use crate::types::{Effect, Parameter, Signature, Type};
 use crate::value::Value;
 
-/// A call as written: `namespace.tool(arguments)`.
+/// A call as written: `namespace.tool(arguments)`, or `plan(arguments)` for a plan of the file.
 struct Written<'a> {
-    namespace: &'a str,
-    namespace_span: Span,
+    namespace: Option<(&'a str, Span)>,
     tool: &'a ast::Name,
     arguments: &'a [ast::Argument],
     span: Span,
@@ -38,28 +38,32 @@ struct Callee<'a> {
     touches: Vec<Touch>,
 }
 
-/// `namespace.name`
+/// `namespace.name`, or the name alone.
 #[derive(Clone, Copy)]
 struct Path<'a> {
-    namespace: &'a str,
+    namespace: Option<&'a str>,
     name: &'a str,
 }
 
 impl fmt::Display for Path<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}", self.namespace, self.name)
+        match self.namespace {
+            Some(namespace) => write!(f, "{namespace}.{}", self.name),
+            None => f.write_str(self.name),
+        }
     }
 }
 
 impl<'s> PlanChecker<'s> {
     /// Whether an expression has the shape of a call of a tool, so that it is checked as one.
     pub(super) fn is_call(&self, expression: &ast::Expr) -> bool {
-        let Some(written) = written(expression) else { return false };
-        match self.names.lookup(written.namespace) {
+        let Some(written) = self.written(expression) else { return false };
+        let Some((namespace, _)) = written.namespace else { return true };
+        match self.names.lookup(namespace) {
             Lookup::Namespace => true,
             Lookup::Found(_) | Lookup::Later(_) => false,
             Lookup::Missing => {
-                self.shared.tools.has_namespace(written.namespace)
+                self.shared.tools.has_namespace(namespace)
                     || written.arguments.iter().any(|argument| argument.name.is_some())
             }
         }
@@ -74,7 +78,7 @@ impl<'s> PlanChecker<'s> {
             self.refuse_value(expression);
             return None;
         }
-        let written = written(expression)?;
+        let written = self.written(expression)?;
         let Some(callee) = self.callee(&written) else {
             for argument in written.arguments {
                 self.value(&argument.value);
@@ -107,17 +111,18 @@ impl<'s> PlanChecker<'s> {
         's: 'w,
     {
         let shared = self.shared;
-        if !self.names.is_namespace(written.namespace) {
-            self.unknown_namespace(written);
+        let Some((namespace, place)) = written.namespace else { return self.own_callee(written) };
+        if !self.names.is_namespace(namespace) {
+            self.unknown_namespace(namespace, place);
             return None;
         }
-        self.used.insert(written.namespace.into());
-        match shared.namespaces.get(written.namespace)? {
+        self.used.insert(namespace.into());
+        match shared.namespaces.get(namespace)? {
             Namespace::Unresolved => None,
             Namespace::Tools(catalog) => {
                 let Some(signature) = shared.tools.find(catalog, &written.tool.text) else {
                     let names = shared.tools.names(catalog);
-                    let what = format!("tool in `{}` named", written.namespace);
+                    let what = format!("tool in `{namespace}` named");
                     let code = &codes::names::UNKNOWN_TOOL;
                     self.diagnostics.push(unknown(code, &what, &written.tool.text, written.tool.span, names));
                     return None;
@@ -127,7 +132,7 @@ impl<'s> PlanChecker<'s> {
             Namespace::Plans(plans) => {
                 let Some(plan) = plans.iter().find(|plan| plan.name == written.tool.text) else {
                     let names = plans.iter().map(|plan| &*plan.name);
-                    let what = format!("plan in `{}` named", written.namespace);
+                    let what = format!("plan in `{namespace}` named");
                     let code = &codes::names::UNKNOWN_PLAN;
                     self.diagnostics.push(unknown(code, &what, &written.tool.text, written.tool.span, names));
                     return None;
@@ -137,13 +142,52 @@ impl<'s> PlanChecker<'s> {
         }
     }
 
+    /// A plan of this file.
+    fn own_callee<'w>(&mut self, written: &Written<'w>) -> Option<Callee<'w>>
+    where
+        's: 'w,
+    {
+        let (own, name) = (self.own, written.tool);
+        if self.circular.contains(&written.span) {
+            return None;
+        }
+        match own.get(&name.text) {
+            Some(plan) => plan.as_ref().map(|plan| self.plan_callee(written, plan)),
+            None => {
+                let names = own.keys().map(|name| &**name);
+                let code = &codes::names::UNKNOWN_PLAN;
+                self.diagnostics.push(unknown(code, "plan in this file named", &name.text, name.span, names));
+                None
+            }
+        }
+    }
+
+    /// The parts of an expression that has the shape of a call.
+    fn written<'w>(&self, expression: &'w ast::Expr) -> Option<Written<'w>> {
+        let span = expression.span;
+        if let Some((tool, arguments)) = own_call(expression, |name| self.is_own(name, expression)) {
+            return Some(Written { namespace: None, tool, arguments, span });
+        }
+        let ast::ExprKind::Path { base, links } = &expression.kind else { return None };
+        let (ast::ExprKind::Name(namespace), [link]) = (&base.kind, links.as_slice()) else { return None };
+        let ast::LinkKind::Call { name, safe: false, arguments } = &link.kind else { return None };
+        Some(Written { namespace: Some((namespace, base.span)), tool: name, arguments, span })
+    }
+
+    /// Whether a plan of the file is meant: one of this name, or a misspelt one, as arguments with names show.
+    fn is_own(&self, name: &str, call: &ast::Expr) -> bool {
+        let ast::ExprKind::Call { arguments, .. } = &call.kind else { return false };
+        let named = !arguments.is_empty() && arguments.iter().all(|argument| argument.name.is_some());
+        self.own.contains_key(name) || (named && crate::builtins::global(name).is_none())
+    }
+
     fn plan_callee<'w>(&mut self, written: &Written<'w>, plan: &'w Arc<Plan>) -> Callee<'w> {
         let known = self.plans.iter().position(|known| Arc::ptr_eq(known, plan));
         let index = known.unwrap_or_else(|| {
             self.plans.push(plan.clone());
             self.plans.len() - 1
         });
-        let path = Path { namespace: written.namespace, name: &plan.name };
+        let path = Path { namespace: written.namespace.map(|(namespace, _)| namespace), name: &plan.name };
         if let Some((_, what)) = plan.not_yet.first() {
             self.not_yet.push((written.span, what));
         }
@@ -158,18 +202,17 @@ impl<'s> PlanChecker<'s> {
         }
     }
 
-    fn unknown_namespace(&mut self, written: &Written<'_>) {
-        let name = written.namespace;
+    fn unknown_namespace(&mut self, name: &str, place: Span) {
         let code = &codes::names::UNKNOWN_NAMESPACE;
         let diagnostic = if self.shared.tools.has_namespace(name) {
             let message = format!("`{name}` is not among the namespaces that this file uses");
-            Diagnostic::new(code, written.namespace_span, message)
+            Diagnostic::new(code, place, message)
                 .help(format!("write `use {}` at the head of the file", quoted(name)))
                 .fix(format!("add `use {name}`"), self.shared.first_use, format!("use {}\n", quoted(name)))
         } else {
             let named = self.shared.namespaces.keys().map(|name| &**name);
             let known = named.chain(self.shared.tools.namespaces()).collect::<std::collections::BTreeSet<_>>();
-            unknown(code, "namespace", name, written.namespace_span, known.into_iter())
+            unknown(code, "namespace", name, place, known.into_iter())
         };
         self.diagnostics.push(diagnostic);
     }
@@ -285,7 +328,7 @@ impl<'s> PlanChecker<'s> {
         let message = format!("the {word} {} of `{}` {verb} missing", listed(&names), callee.path);
         let wanted = missing.iter().map(|parameter| format!("{}: {}", quoted(&parameter.name), parameter.ty));
         let help = format!("add `{}`", wanted.collect::<Vec<_>>().join(", "));
-        let span = written.namespace_span.to(written.tool.span);
+        let span = written.namespace.map_or(written.tool.span, |(_, place)| place.to(written.tool.span));
         self.diagnostics
             .push(Diagnostic::new(&codes::types::MISSING_ARGUMENT, span, message).help(help).available(names));
     }
@@ -300,16 +343,9 @@ impl<'s> PlanChecker<'s> {
     }
 }
 
-fn written(expression: &ast::Expr) -> Option<Written<'_>> {
-    let ast::ExprKind::Path { base, links } = &expression.kind else { return None };
-    let (ast::ExprKind::Name(namespace), [link]) = (&base.kind, links.as_slice()) else { return None };
-    let ast::LinkKind::Call { name, safe: false, arguments } = &link.kind else { return None };
-    Some(Written { namespace, namespace_span: base.span, tool: name, arguments, span: expression.span })
-}
-
 fn tool_callee(signature: &Arc<Signature>) -> Callee<'_> {
     Callee {
-        path: Path { namespace: &signature.namespace, name: &signature.name },
+        path: Path { namespace: Some(&signature.namespace), name: &signature.name },
         parameters: Cow::Borrowed(&signature.parameters),
         extra_arguments: signature.extra_arguments,
         target: Target::Tool(signature.clone()),

@@ -9,7 +9,8 @@ use super::annotation::NamedTypes;
 use super::context::Contexts;
 use super::expr::{Checker, Code, Expectation, ReadKind, atoms, negated_atoms};
 use super::file::Namespace;
-use super::names::{Names, NewName};
+use super::names::{Collision, Mark, Names, NewName};
+use super::own_plans::OwnPlans;
 use super::plan::{After, Block, BlockId, GuardAtom, Node, NodeId, NodeKind, Plan, Task, TaskId, Touch};
 use super::scope::{Atom, Lookup, NameKind, Scope as _};
 use super::tools::Tools;
@@ -34,6 +35,10 @@ pub(super) struct Shared<'a> {
 /// The checker of one plan.
 pub(super) struct PlanChecker<'a> {
     pub shared: &'a Shared<'a>,
+    /// The plans of this file, by which name they are called.
+    pub own: &'a OwnPlans,
+    /// The places of calls that would go round in a circle, which have been reported.
+    pub circular: &'a BTreeSet<Span>,
     pub types: &'a mut NamedTypes,
     pub diagnostics: &'a mut Vec<Diagnostic>,
     /// The namespaces that some plan of the file has called.
@@ -42,17 +47,16 @@ pub(super) struct PlanChecker<'a> {
     pub open: Vec<OpenBlock>,
     pub blocks: Vec<Block>,
     pub tasks: Vec<Task>,
-    pub task_names: BTreeMap<Arc<str>, TaskId>,
     pub contexts: Contexts,
     pub plans: Vec<Arc<Plan>>,
     pub not_yet: Vec<(Span, &'static str)>,
     /// The declared type of the reply.
     pub declared: Option<Type>,
     pub replies: Vec<Type>,
-    /// What has been read or waited for, so that what has not can be told.
-    pub read: HashSet<Arc<str>>,
+    /// The places of the names that have been read or waited for, so that what has not can be told.
+    pub read: HashSet<Span>,
     /// The part of it whose values were read.
-    pub valued: HashSet<Arc<str>>,
+    pub valued: HashSet<Span>,
     pub made: Made,
     /// Names that were introduced twice.
     pub ambiguous: BTreeSet<Arc<str>>,
@@ -80,12 +84,14 @@ pub(super) struct OpenBlock {
     pub nodes: Vec<Node>,
     /// The conditions around the current statement, within this block.
     pub guard: Vec<GuardAtom>,
-    /// Steps by name, for `after`.
-    pub steps: BTreeMap<Arc<str>, NodeId>,
+    /// Steps by name, for `after`: several where branches of one `if` give it.
+    pub steps: BTreeMap<Arc<str>, Vec<NodeId>>,
     pub label: Option<Arc<str>>,
     pub yields: Vec<Type>,
     pub effect: Effect,
     pub touches: Vec<Touch>,
+    /// What was known where it begins.
+    known: Mark,
 }
 
 impl PlanChecker<'_> {
@@ -134,22 +140,47 @@ impl PlanChecker<'_> {
     /// Remembers what an expression reads, what its findings since `before` speak of included: a name that is read in
     /// a wrong way is not unused.
     fn note_reads(&mut self, before: usize, code: &Code) {
-        for found in self.diagnostics.get(before..).unwrap_or_default() {
-            let text = self.shared.source.slice(found.span);
+        let spans = self.diagnostics.get(before..).unwrap_or_default().iter().map(|found| found.span);
+        for span in spans.collect::<Vec<_>>() {
+            let text = self.shared.source.slice(span);
             let words = text.split(|character: char| !unicode_ident::is_xid_continue(character));
             if let Some(word) = words.into_iter().find(|word| !word.is_empty()) {
-                self.read.insert(word.into());
+                self.note_read(word);
                 if self.names.is_namespace(word) {
                     self.used.insert(word.into());
                 }
             }
         }
         for read in &code.reads {
-            self.read.insert(read.name.clone());
+            let place = self.note_read(&read.name);
             if read.kind == ReadKind::Value {
-                self.valued.insert(read.name.clone());
+                self.valued.extend(place);
             }
         }
+    }
+
+    /// Remembers that something reads a name, or waits for it, and tells where that was introduced.
+    pub(super) fn note_read(&mut self, name: &str) -> Option<Span> {
+        let place = match self.names.lookup(name) {
+            Lookup::Found(binding) => binding.span,
+            // A mistake, and not a name that nobody wants.
+            Lookup::Later(span) => span,
+            Lookup::Namespace | Lookup::Missing => return None,
+        };
+        self.read.insert(place);
+        Some(place)
+    }
+
+    /// Where a name was introduced first, as `note_read` tells it.
+    pub(super) fn origin(&self, name: &ast::Name) -> Span {
+        if let Lookup::Found(binding) = self.names.lookup(&name.text) { binding.span } else { name.span }
+    }
+
+    /// The task with this name.
+    pub(super) fn task_named(&self, name: &str) -> Option<TaskId> {
+        let Lookup::Found(binding) = self.names.lookup(name) else { return None };
+        let position = self.tasks.iter().position(|task| task.span == binding.span)?;
+        u32::try_from(position).ok().filter(|_| binding.kind == NameKind::Task).map(TaskId)
     }
 
     /// Opens a block with a frame of its own. `later` are the statements whose names it introduces.
@@ -174,6 +205,7 @@ impl PlanChecker<'_> {
             yields: Vec::new(),
             effect: Effect::Pure,
             touches: Vec::new(),
+            known: self.names.mark(),
         });
         id
     }
@@ -182,7 +214,9 @@ impl PlanChecker<'_> {
     pub(super) fn close_block(&mut self) -> Option<OpenBlock> {
         let slots = self.names.close();
         let mut open = self.open.pop()?;
-        let block = Block { label: open.label.take(), slots, nodes: std::mem::take(&mut open.nodes) };
+        self.names.forget(open.known);
+        let nodes = std::mem::take(&mut open.nodes);
+        let block = Block { label: open.label.take(), slots, shared: shared(&nodes, slots), nodes };
         if let Some(place) = self.blocks.get_mut(open.id.0 as usize) {
             *place = block;
         }
@@ -228,12 +262,38 @@ impl PlanChecker<'_> {
             self.contradiction(condition, &facts);
         }
         // What holds anyway makes nothing absent.
-        let facts = self.names.assume(facts.into_iter().filter(|fact| &*fact.text != "true" || fact.negated));
+        let facts = self.names.assume(facts.into_iter().filter(|fact| &*fact.text != "true" || fact.negated).collect());
         let atoms = self.open.last_mut().map_or(0, |block| {
             block.guard.push(GuardAtom { condition: node, negated });
             block.guard.len() - 1
         });
         GuardMark { atoms, facts }
+    }
+
+    /// The node of the innermost condition of a guard.
+    pub(super) fn condition_of(&self, mark: GuardMark) -> Option<NodeId> {
+        let guard = &self.open.last()?.guard;
+        guard.get(mark.atoms).map(|atom| atom.condition)
+    }
+
+    /// Adds what holds below an end that is taken where `condition` comes out as `truth`, and was not: the other way.
+    pub(super) fn survive(&mut self, condition: &ast::Expr, node: NodeId, truth: bool) {
+        if self.may_change(node) {
+            return;
+        }
+        let facts = if truth { negated_atoms(condition) } else { atoms(condition) };
+        self.names.prove(facts.into_iter().filter(|fact| !matches!(&*fact.text, "true" | "false")));
+    }
+
+    /// Whether a condition reads a context that a `set` may empty again.
+    pub(super) fn may_change(&self, node: NodeId) -> bool {
+        let nodes = self.open.last().map_or(&[][..], |block| &block.nodes);
+        let code = nodes.get(node.0 as usize).and_then(|node| match &node.kind {
+            NodeKind::Condition(code) | NodeKind::Ensure { condition: code, .. } => Some(code),
+            _ => None,
+        });
+        let reads = code.map_or(&[][..], |code| &code.reads);
+        reads.iter().any(|read| read.binding == NameKind::Task && self.contexts.may_empty(&read.name))
     }
 
     /// Reports a condition that cannot hold, since one around it says the opposite.
@@ -243,7 +303,11 @@ impl PlanChecker<'_> {
             |fact: &&Atom| around.iter().any(|known| known.text == fact.text && known.negated != fact.negated);
         let Some(fact) = facts.iter().find(opposite) else { return };
         let known = if fact.negated { fact.text.to_string() } else { format!("!({})", fact.text) };
-        let message = "this can never run: a condition around it says the opposite";
+        let message = if self.names.is_guarded_by(&fact.text) {
+            "this can never run: a condition around it says the opposite"
+        } else {
+            "this can never run: where it holds, everything has ended above"
+        };
         let diagnostic = Diagnostic::new(&codes::order::UNREACHABLE_STEP, condition.span, message)
             .note("never true here")
             .help(format!("here `{known}` holds already; move it out of that condition, or take it out"));
@@ -262,29 +326,28 @@ impl PlanChecker<'_> {
     /// Introduces a value in the innermost frame.
     pub(super) fn introduce(&mut self, name: &ast::Name, kind: NameKind, ty: Type) -> u32 {
         let ty = self.seen_type(&name.text, ty);
-        self.names.introduce(NewName { name: &name.text, span: name.span, kind, ty, branches: Arc::default() })
+        self.names.introduce(NewName { name: &name.text, span: name.span, kind, ty })
     }
 
-    /// Claims a name that is unique in the plan, or reports what it collides with.
-    pub(super) fn claim(&mut self, what: &str, name: &ast::Name) {
-        if let Err(first) = self.names.claim(&name.text, name.span) {
-            self.diagnostics.push(super::finding::duplicate_name(what, name, first));
+    /// Claims a name for the innermost block, or reports what it collides with.
+    pub(super) fn claim(&mut self, what: &str, name: &ast::Name, kind: NameKind) {
+        let finding = match self.names.claim(&name.text, kind) {
+            Ok(()) => None,
+            Err(Collision::Twice(first)) => Some(super::finding::duplicate_name(what, name, first)),
+            Err(Collision::Hides(outer)) => Some(super::finding::hiding_name(what, name, outer)),
+        };
+        if let Some(finding) = finding {
+            self.diagnostics.push(finding);
             self.ambiguous.insert(name.text.clone());
         }
         self.refuse_namespace_name(name);
     }
 
-    /// Introduces a loop variable or an `as` name, which should hide nothing.
+    /// Introduces a loop variable, a carried state or an `as` name.
     pub(super) fn introduce_local(&mut self, name: &ast::Name, ty: Type) -> u32 {
-        self.refuse_namespace_name(name);
-        let hidden = match self.names.lookup(&name.text) {
-            Lookup::Found(binding) => Some((binding.span, "a value")),
-            Lookup::Later(span) => Some((span, "a value")),
-            Lookup::Missing => self.types.place(&name.text).map(|span| (span, "a type")),
-            Lookup::Namespace => None,
-        };
-        if let Some((span, what)) = hidden {
-            let message = format!("`{}` is the name of {what} already", name.text);
+        self.claim("name", name, NameKind::Local);
+        if let Some(span) = self.types.place(&name.text) {
+            let message = format!("`{}` is the name of a type already", name.text);
             let diagnostic = Diagnostic::new(&codes::names::SHADOWED_NAME, name.span, message)
                 .label(span, "this one cannot be seen inside")
                 .help("give the inner one a name of its own");
@@ -328,7 +391,23 @@ impl PlanChecker<'_> {
 #[derive(Clone, Copy)]
 pub(super) struct GuardMark {
     atoms: usize,
-    facts: usize,
+    facts: Mark,
+}
+
+/// The nodes of each slot that more than one gives.
+fn shared(nodes: &[Node], slots: u32) -> BTreeMap<u32, Vec<u32>> {
+    let mut first: Vec<Option<u32>> = vec![None; slots as usize];
+    let mut shared: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for (index, node) in (0..).zip(nodes) {
+        let Some((slot, place)) = node.slot.and_then(|slot| Some((slot, first.get_mut(slot as usize)?))) else {
+            continue;
+        };
+        match *place {
+            None => *place = Some(index),
+            Some(first) => shared.entry(slot).or_insert_with(|| vec![first]).push(index),
+        }
+    }
+    shared
 }
 
 /// Adds one touch; the same state keeps its highest class.

@@ -1,7 +1,6 @@
 //! The clauses of a step: which may stand there, and what they say.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use super::checker::PlanChecker;
 use super::expr::{Code, Expectation};
@@ -20,7 +19,7 @@ impl PlanChecker<'_> {
             match &clause.kind {
                 ast::ClauseKind::After(ast::After::None(_)) => unordered = true,
                 ast::ClauseKind::After(ast::After::Names(names)) => {
-                    after.extend(names.iter().filter_map(|name| self.step_above(name)));
+                    after.extend(names.iter().flat_map(|name| self.steps_above(name)));
                 }
                 _ => {}
             }
@@ -28,15 +27,15 @@ impl PlanChecker<'_> {
         (after, unordered)
     }
 
-    /// The node of a step of this block that stands above.
-    pub(super) fn step_above(&mut self, name: &ast::Name) -> Option<After> {
-        self.read.insert(name.text.clone());
-        if let Some(node) = self.open.last().and_then(|block| block.steps.get(&name.text)) {
-            return Some(After { node: *node, span: name.span });
+    /// The steps of this block with this name that stand above: several where branches of one `if` give it.
+    pub(super) fn steps_above(&mut self, name: &ast::Name) -> Vec<After> {
+        self.note_read(&name.text);
+        if let Some(nodes) = self.open.last().and_then(|block| block.steps.get(&name.text)) {
+            return nodes.iter().map(|node| After { node: *node, span: name.span }).collect();
         }
         // Steps of outer blocks stand above the step that holds this block; it has waited for them already.
         if self.open.iter().rev().skip(1).any(|block| block.steps.contains_key(&name.text)) {
-            return None;
+            return Vec::new();
         }
         let diagnostic = match super::Scope::lookup(&self.names, &name.text) {
             super::Lookup::Later(span) => {
@@ -56,7 +55,7 @@ impl PlanChecker<'_> {
             }
         };
         self.diagnostics.push(diagnostic);
-        None
+        Vec::new()
     }
 
     /// Everything but `when`, `after` and `recover`. The step's own name is visible.
@@ -124,10 +123,10 @@ impl PlanChecker<'_> {
     /// Checks a clause in which the step may have no value, since its answer was lost.
     fn without_value<T>(&mut self, step: &ast::Step, body: &CheckedBody, check: impl FnOnce(&mut Self) -> T) -> T {
         let optional = self.seen_type(&step.name.text, body.ty.clone().optional());
-        self.names.retype(&step.name.text, optional, Arc::default());
+        self.names.retype(&step.name.text, optional, None);
         let checked = check(self);
         let own = self.seen_type(&step.name.text, body.ty.clone());
-        self.names.retype(&step.name.text, own, Arc::default());
+        self.names.retype(&step.name.text, own, None);
         checked
     }
 

@@ -50,6 +50,13 @@ impl Contexts {
         std::mem::take(&mut self.changed) && self.rounds <= MOST_ROUNDS
     }
 
+    /// Whether some `set` of the task may give null for a field that was given before.
+    pub(super) fn may_empty(&self, task: &str) -> bool {
+        let sets = self.sets.get(task).map_or(&[][..], Vec::as_slice);
+        let own = |written: &Written| self.unsure.iter().any(|(set, _)| *set == written.span.start);
+        sets.iter().any(|written| written.fields.is_none() || own(written))
+    }
+
     /// The type of a context of which nothing is known.
     pub(super) fn at_first(task: &Task) -> Type {
         fields(&task.context, optional)

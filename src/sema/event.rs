@@ -39,7 +39,7 @@ impl PlanChecker<'_> {
                 if operators.iter().all(|(operator, _)| *operator == ast::UnaryOp::Not) =>
             {
                 let inner = self.event(operand);
-                if operators.len() % 2 == 0 { inner.kind } else { EventKind::Not(Box::new(inner)) }
+                if operators.len() % 2 == 0 { inner.kind } else { negated(inner).kind }
             }
             ast::ExprKind::Is { subject, state } => self.event_state(subject, state),
             ast::ExprKind::Name(name) => self.event_subject(name, condition.span),
@@ -97,11 +97,11 @@ impl PlanChecker<'_> {
 
     /// A bare name: any event of it.
     fn event_subject(&mut self, name: &Arc<str>, span: Span) -> EventKind {
-        self.read.insert(name.clone());
+        self.note_read(name);
         if &**name == PLAN {
             return EventKind::Plan(PlanTest::Any);
         }
-        if let Some(task) = self.task_names.get(name).copied() {
+        if let Some(task) = self.task_named(name) {
             return EventKind::Task { task, test: TaskTest::Any };
         }
         match self.names.lookup(name) {
@@ -126,4 +126,19 @@ impl PlanChecker<'_> {
         }
         EventKind::Damaged
     }
+}
+
+/// The opposite of a condition. Only parts that speak of one thing are negated, so that each still brings what it would.
+fn negated(event: Event) -> Event {
+    let all = |parts: Vec<Event>| parts.into_iter().map(negated).collect();
+    let kind = match event.kind {
+        EventKind::Not(inner) => inner.kind,
+        EventKind::All(parts) => EventKind::Any(all(parts)),
+        EventKind::Any(parts) => EventKind::All(all(parts)),
+        EventKind::Damaged => EventKind::Damaged,
+        kind @ (EventKind::Step { .. } | EventKind::Task { .. } | EventKind::Plan(_) | EventKind::Signal(_)) => {
+            EventKind::Not(Box::new(Event { span: event.span, kind }))
+        }
+    };
+    Event { span: event.span, kind }
 }

@@ -11,7 +11,7 @@ use super::remedy::tidy_removals;
 use super::test::Test;
 use super::tools::Tools;
 use super::unread::unused_items;
-use crate::diag::{Diagnostic, codes};
+use crate::diag::{Diagnostic, closest, codes};
 use crate::source::{SourceFile, Span};
 use crate::syntax::{self, ast};
 use crate::types::{Effect, KEY_TTL, Parameter, Signature};
@@ -217,8 +217,9 @@ impl Tools {
                 continue;
             }
             seen.insert(path, tool.name.span);
-            let signature =
-                declared(tool, item.doc.clone(), self.find(&tool.namespace.text, &tool.name.text), types, diagnostics);
+            let known = self.find(&tool.namespace.text, &tool.name.text);
+            misspelt_fails(tool, known, diagnostics);
+            let signature = declared(tool, item.doc.clone(), known, types, diagnostics);
             self.insert(Arc::new(signature));
         }
         self
@@ -295,6 +296,20 @@ fn take_key(signature: &mut Signature, key: &ast::Name) {
     signature.key_ttl = signature.key_ttl.or(Some(KEY_TTL));
     if !signature.effect_declared {
         (signature.effect, signature.effect_declared) = (Effect::Idempotent, true);
+    }
+}
+
+/// Errors behind `fails` whose names are nearly those that the tool's contract declares.
+fn misspelt_fails(tool: &ast::Tool, known: Option<&Arc<Signature>>, diagnostics: &mut Vec<Diagnostic>) {
+    let declared = known.map(|known| known.raises.as_slice()).unwrap_or_default();
+    for name in tool.fails.iter().filter(|name| !declared.contains(&name.text)) {
+        let candidates = declared.iter().filter(|declared| !tool.fails.iter().any(|name| name.text == **declared));
+        let candidates = candidates.map(|declared| &**declared).collect::<Vec<_>>();
+        if closest(&name.text, candidates.iter().copied()).is_some() {
+            let what = format!("error of `{}.{}` named", tool.namespace.text, tool.name.text);
+            let code = &codes::names::UNKNOWN_ERROR_CLASS;
+            diagnostics.push(unknown(code, &what, &name.text, name.span, candidates.into_iter()));
+        }
     }
 }
 

@@ -58,7 +58,16 @@ pub(super) fn duplicate_name(what: &str, name: &ast::Name, first: Span) -> Diagn
     Diagnostic::new(&codes::names::DUPLICATE_NAME, name.span, format!("the {what} `{}` is declared twice", name.text))
         .note("again here")
         .label(first, "first here")
-        .help("names are unique, so that every step has one path; rename one of them")
+        .help("names are unique in their block, so that every step has one path; rename one of them")
+}
+
+/// A name of a block around which the same name stands already.
+pub(super) fn hiding_name(what: &str, name: &ast::Name, outer: Span) -> Diagnostic {
+    let message = format!("the {what} `{}` would hide what has this name outside of its block", name.text);
+    Diagnostic::new(&codes::names::DUPLICATE_NAME, name.span, message)
+        .note("this one is inside")
+        .label(outer, "this one could not be read any more")
+        .help("blocks beside each other may use the same name, but none that stands around them; rename one of the two")
 }
 
 /// Names in back quotes, with a count of those left out.

@@ -4,6 +4,7 @@ mod annotation;
 mod aside;
 mod backoff;
 mod block;
+mod brought;
 mod call;
 mod checker;
 mod clause;
@@ -14,8 +15,10 @@ pub mod expr;
 mod file;
 mod finding;
 mod names;
+mod own_plans;
 mod plan;
 mod plan_item;
+mod presence;
 mod remedy;
 mod scope;
 mod settings;
@@ -35,5 +38,5 @@ pub use plan::{
     Wait,
 };
 pub use remedy::tidy_removals;
-pub use scope::{Atom, Binding, Lookup, NameKind, Place, Scope};
+pub use scope::{Atom, Binding, Definition, Lookup, NameKind, Place, Scope};
 pub use tools::Tools;

@@ -5,9 +5,15 @@ use std::sync::Arc;
 
 use foldhash::HashMap;
 
-use super::scope::{Atom, Binding, Lookup, NameKind, Place, Scope};
+use super::expr::opposite;
+use super::scope::{Atom, Binding, Definition, Lookup, NameKind, Place, Scope};
 use crate::source::Span;
 use crate::types::Type;
+
+/// Beyond so many conditions an end in an `if` says nothing of what stands below it.
+const MAX_CONDITIONS: usize = 50;
+/// So many ends in a branch are remembered outside of it.
+const MAX_ENDS: usize = 20;
 
 /// Everything that can be named at one place of a plan.
 #[derive(Debug, Default)]
@@ -15,19 +21,55 @@ pub(super) struct Names {
     frames: Vec<Frame>,
     /// The namespaces of the file.
     namespaces: BTreeSet<Arc<str>>,
-    /// Names that are unique in the plan, with their first places.
-    unique: HashMap<Arc<str>, Span>,
-    facts: Vec<Atom>,
-    /// The same for all names that are introduced under them.
+    /// The plans of the file.
+    plans: BTreeSet<Arc<str>>,
+    known: Knowledge,
+    /// The guards of `known`, as all names have them that are introduced under them.
     guard: Option<Arc<[Atom]>>,
+    /// The branches of `if`s around this place, outermost first.
+    branches: Vec<Branch>,
+    /// How many `if`s there have been.
+    ifs: u32,
 }
+
+/// What is known at one place of a plan.
+#[derive(Clone, Debug, Default)]
+struct Knowledge {
+    /// The guards, and what ends above have left.
+    facts: Vec<Atom>,
+    /// The guards alone: what ends above have left holds in the same flow only, not in listeners.
+    guards: Vec<Atom>,
+    /// Conditions that do not hold together, since an end above would have been taken.
+    excluded: Vec<Arc<[Atom]>>,
+    /// The same for all ends above, also where a fact says it.
+    ends: Vec<Arc<[Atom]>>,
+}
+
+/// One branch of an `if`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Branch {
+    of: u32,
+    arm: usize,
+}
+
+/// How much was known at some place, to go back to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Mark {
+    facts: usize,
+    guards: usize,
+    excluded: usize,
+    ends: usize,
+}
+
+/// All that is known in the flow around a listener, whose firings know less.
+pub(super) struct Flow(Knowledge);
 
 /// The names of one frame.
 #[derive(Debug, Default)]
 struct Frame {
     entries: HashMap<Arc<str>, Entry>,
-    /// Names that the rest of this block introduces.
-    later: HashMap<Arc<str>, Span>,
+    /// Names that the rest of this block introduces, each as often as it does so.
+    later: HashMap<Arc<str>, Vec<Span>>,
     slots: u32,
 }
 
@@ -35,10 +77,11 @@ struct Frame {
 struct Entry {
     kind: NameKind,
     slot: u32,
-    ty: Type,
-    guard: Arc<[Atom]>,
+    /// Where it was introduced first.
     span: Span,
-    branches: Arc<[Arc<str>]>,
+    definitions: Arc<[Definition]>,
+    /// The branches around each definition.
+    branches: Vec<Vec<Branch>>,
 }
 
 /// What is known of a name when it is introduced.
@@ -47,19 +90,30 @@ pub(super) struct NewName<'a> {
     pub span: Span,
     pub kind: NameKind,
     pub ty: Type,
-    pub branches: Arc<[Arc<str>]>,
+}
+
+/// Why a name cannot be introduced.
+pub(super) enum Collision {
+    /// The same block has it already, here.
+    Twice(Span),
+    /// It would hide a name of an outer block, which is introduced here.
+    Hides(Span),
 }
 
 impl Names {
-    pub(super) fn new(namespaces: impl IntoIterator<Item = Arc<str>>) -> Self {
-        Self { namespaces: namespaces.into_iter().collect(), ..Self::default() }
+    pub(super) fn new(
+        namespaces: impl IntoIterator<Item = Arc<str>>,
+        plans: impl IntoIterator<Item = Arc<str>>,
+    ) -> Self {
+        let (namespaces, plans) = (namespaces.into_iter().collect(), plans.into_iter().collect());
+        Self { namespaces, plans, ..Self::default() }
     }
 
-    /// Opens a frame; `later` are the names that its block introduces.
+    /// Opens a frame; `later` are the names that its block introduces, in source order.
     pub(super) fn open(&mut self, later: impl IntoIterator<Item = (Arc<str>, Span)>) {
-        let mut names = HashMap::default();
+        let mut names: HashMap<Arc<str>, Vec<Span>> = HashMap::default();
         for (name, span) in later {
-            names.entry(name).or_insert(span);
+            names.entry(name).or_default().push(span);
         }
         self.frames.push(Frame { later: names, ..Frame::default() });
     }
@@ -76,65 +130,193 @@ impl Names {
         frame.slots - 1
     }
 
-    /// Introduces a name in the innermost frame, under the facts that hold now, and tells its slot.
+    /// Introduces a name in the innermost frame, under the guards that hold now, and tells its slot. A name that another
+    /// branch of the same `if` has given keeps the slot that it has there.
     pub(super) fn introduce(&mut self, new: NewName<'_>) -> u32 {
-        let slot = self.slot();
         let guard = if new.kind == NameKind::Local { Arc::default() } else { self.guard() };
-        let entry = Entry { kind: new.kind, slot, ty: new.ty, guard, span: new.span, branches: new.branches };
-        if let Some(frame) = self.frames.last_mut() {
-            frame.later.remove(new.name);
-            frame.entries.insert(new.name.clone(), entry);
+        let definition = Definition { ty: new.ty, guard, winner: None };
+        let joins = self
+            .frames
+            .last()
+            .and_then(|frame| frame.entries.get(new.name))
+            .is_some_and(|entry| self.joins(entry, new.kind));
+        let own = if joins { None } else { Some(self.slot()) };
+        let Some(frame) = self.frames.last_mut() else { return 0 };
+        if let Some(later) = frame.later.get_mut(new.name) {
+            later.retain(|span| *span != new.span);
+            if later.is_empty() {
+                frame.later.remove(new.name);
+            }
         }
+        if let (None, Some(entry)) = (own, frame.entries.get_mut(new.name)) {
+            entry.definitions = entry.definitions.iter().cloned().chain([definition]).collect();
+            entry.branches.push(self.branches.clone());
+            if entry.kind != new.kind {
+                // Only what is a step in every branch has a state.
+                entry.kind = NameKind::Let;
+            }
+            return entry.slot;
+        }
+        let slot = own.unwrap_or_default();
+        let branches = vec![self.branches.clone()];
+        let entry = Entry { kind: new.kind, slot, span: new.span, definitions: [definition].into(), branches };
+        frame.entries.insert(new.name.clone(), entry);
         slot
     }
 
-    /// The facts that hold now.
-    fn guard(&mut self) -> Arc<[Atom]> {
-        if self.facts.is_empty() {
-            return Arc::default();
-        }
-        self.guard.get_or_insert_with(|| self.facts.as_slice().into()).clone()
+    /// Whether a name may be given here once more: by a step or a `let`, in another branch of the same `if` than before.
+    fn joins(&self, entry: &Entry, kind: NameKind) -> bool {
+        let gives_value = |kind| matches!(kind, NameKind::Step | NameKind::Let);
+        gives_value(kind) && gives_value(entry.kind) && self.is_elsewhere(entry)
     }
 
-    /// The type that a name of the innermost frame has from now on.
-    pub(super) fn retype(&mut self, name: &str, ty: Type, branches: Arc<[Arc<str>]>) {
-        if let Some(entry) = self.frames.last_mut().and_then(|frame| frame.entries.get_mut(name)) {
-            entry.ty = ty;
-            entry.branches = branches;
+    /// Whether a name can be introduced in the innermost frame.
+    pub(super) fn claim(&self, name: &str, kind: NameKind) -> Result<(), Collision> {
+        let Some((own, outer)) = self.frames.split_last() else { return Ok(()) };
+        if let Some(entry) = own.entries.get(name)
+            && !self.joins(entry, kind)
+        {
+            return Err(Collision::Twice(entry.span));
         }
+        let hidden = outer.iter().rev().find_map(|frame| {
+            let later = || frame.later.get(name).and_then(|spans| spans.first().copied());
+            frame.entries.get(name).map(|entry| entry.span).or_else(later)
+        });
+        hidden.map_or(Ok(()), |span| Err(Collision::Hides(span)))
+    }
+
+    /// The guards that hold now.
+    fn guard(&mut self) -> Arc<[Atom]> {
+        if self.known.guards.is_empty() {
+            return Arc::default();
+        }
+        self.guard.get_or_insert_with(|| self.known.guards.as_slice().into()).clone()
+    }
+
+    /// The type that a name of the innermost frame has from now on, as its last statement gives it.
+    pub(super) fn retype(&mut self, name: &str, ty: Type, winner: Option<Type>) {
+        let entry = self.frames.last_mut().and_then(|frame| frame.entries.get_mut(name));
+        let Some(entry) = entry else { return };
+        let mut definitions = entry.definitions.to_vec();
+        if let Some(last) = definitions.last_mut() {
+            (last.ty, last.winner) = (ty, winner);
+        }
+        entry.definitions = definitions.into();
     }
 
     /// The type of slot 0 of the innermost frame.
     pub(super) fn first_type(&self) -> Option<Type> {
         let frame = self.frames.last()?;
-        frame.entries.values().find(|entry| entry.slot == 0).map(|entry| entry.ty.clone())
+        let first = frame.entries.values().find(|entry| entry.slot == 0)?;
+        first.definitions.first().map(|definition| definition.ty.clone())
     }
 
-    /// Claims a name that is unique in the plan; the place of the first one where it is taken.
-    pub(super) fn claim(&mut self, name: &Arc<str>, span: Span) -> Result<(), Span> {
-        if let Some(first) = self.unique.get(name) {
-            return Err(*first);
+    /// Begins the branches of another `if`.
+    pub(super) fn begin_if(&mut self) {
+        self.branches.push(Branch { of: self.ifs, arm: 0 });
+        self.ifs += 1;
+    }
+
+    /// Goes on to the next branch of the innermost `if`.
+    pub(super) fn next_branch(&mut self) {
+        if let Some(branch) = self.branches.last_mut() {
+            branch.arm += 1;
         }
-        self.unique.insert(name.clone(), span);
-        Ok(())
     }
 
-    /// Adds facts that hold from here on and tells how many held before.
-    pub(super) fn assume(&mut self, atoms: impl IntoIterator<Item = Atom>) -> usize {
-        let before = self.facts.len();
-        self.facts.extend(atoms);
+    /// Ends the innermost `if`.
+    pub(super) fn end_if(&mut self) {
+        self.branches.pop();
+    }
+
+    /// How much is known now.
+    pub(super) fn mark(&self) -> Mark {
+        let Knowledge { facts, guards, excluded, ends } = &self.known;
+        Mark { facts: facts.len(), guards: guards.len(), excluded: excluded.len(), ends: ends.len() }
+    }
+
+    /// Adds guards that hold from here on, and tells how much was known before.
+    pub(super) fn assume(&mut self, atoms: Vec<Atom>) -> Mark {
+        let before = self.mark();
+        self.known.guards.extend(atoms.iter().cloned());
+        self.known.facts.extend(atoms);
         self.guard = None;
         before
     }
 
-    /// Goes back to the first `count` facts.
-    pub(super) fn forget(&mut self, count: usize) {
-        self.facts.truncate(count);
+    /// Adds what an end above has left: it holds from here on, and makes nothing absent that is introduced below.
+    pub(super) fn prove(&mut self, atoms: impl IntoIterator<Item = Atom>) {
+        for atom in atoms {
+            self.known.ends.push(opposite(&atom).into());
+            self.known.facts.push(atom);
+        }
+    }
+
+    /// Adds that these conditions do not hold together, since an end above would have been taken.
+    pub(super) fn exclude(&mut self, mut atoms: Vec<Atom>) {
+        atoms.retain(|atom| !self.known.facts.contains(atom));
+        match atoms.as_slice() {
+            [only] => self.prove(opposite(only)),
+            _ => {
+                let excluded: Arc<[Atom]> = atoms.into();
+                self.known.ends.push(excluded.clone());
+                self.known.excluded.push(excluded);
+            }
+        }
+    }
+
+    /// What the ends since `first` leave behind when the guards since then are left: those guards, together with the
+    /// conditions of each end, do not hold. `ended` where the branch ends in any case.
+    pub(super) fn left_behind(&self, first: Mark, ended: bool) -> Vec<Vec<Atom>> {
+        let guards = self.known.guards.get(first.guards..).unwrap_or_default();
+        if guards.len() > MAX_CONDITIONS {
+            return Vec::new();
+        }
+        if ended {
+            return vec![guards.to_vec()];
+        }
+        let ends = self.known.ends.get(first.ends..).unwrap_or_default();
+        ends.iter().take(MAX_ENDS).map(|end| [guards, end].concat()).collect()
+    }
+
+    /// Goes back to what was known at some place.
+    pub(super) fn forget(&mut self, mark: Mark) {
+        self.known.facts.truncate(mark.facts);
+        self.known.guards.truncate(mark.guards);
+        self.known.excluded.truncate(mark.excluded);
+        self.known.ends.truncate(mark.ends);
+        self.guard = None;
+    }
+
+    /// Whether a guard around this place says that a condition holds, or that it does not.
+    pub(super) fn is_guarded_by(&self, condition: &str) -> bool {
+        self.known.guards.iter().any(|guard| *guard.text == *condition)
+    }
+
+    /// Leaves the flow: in the firings of a listener only the guards around it hold.
+    pub(super) fn leave_flow(&mut self) -> Flow {
+        let guards = self.known.guards.clone();
+        let alone = Knowledge { facts: guards.clone(), guards, ..Knowledge::default() };
+        Flow(std::mem::replace(&mut self.known, alone))
+    }
+
+    /// Comes back from a listener.
+    pub(super) fn back_to(&mut self, flow: Flow) {
+        self.known = flow.0;
         self.guard = None;
     }
 
     pub(super) fn is_namespace(&self, name: &str) -> bool {
         self.namespaces.contains(name)
+    }
+
+    /// Whether every statement that gives a name stands in a branch that this place is not in.
+    fn is_elsewhere(&self, entry: &Entry) -> bool {
+        let exclusive = |other: &Vec<Branch>| {
+            let parting = other.iter().zip(&self.branches).find(|(one, other)| one != other);
+            parting.is_some_and(|(one, other)| one.of == other.of)
+        };
+        entry.branches.iter().all(exclusive)
     }
 }
 
@@ -142,21 +324,19 @@ impl Scope for Names {
     fn lookup(&self, name: &str) -> Lookup {
         for (up, frame) in self.frames.iter().rev().enumerate() {
             if let Some(entry) = frame.entries.get(name) {
+                let later = frame.later.get(name).and_then(|spans| spans.first());
+                if let Some(span) = later.filter(|_| self.is_elsewhere(entry)) {
+                    return Lookup::Later(*span);
+                }
                 let place = Place { up: u16::try_from(up).unwrap_or(u16::MAX), slot: entry.slot };
-                return Lookup::Found(Binding {
-                    kind: entry.kind,
-                    place,
-                    ty: entry.ty.clone(),
-                    guard: entry.guard.clone(),
-                    span: entry.span,
-                    branches: entry.branches.clone(),
-                });
+                let (kind, span, definitions) = (entry.kind, entry.span, entry.definitions.clone());
+                return Lookup::Found(Binding { kind, place, span, definitions });
             }
         }
         if self.namespaces.contains(name) {
             return Lookup::Namespace;
         }
-        let later = self.frames.iter().rev().find_map(|frame| frame.later.get(name));
+        let later = self.frames.iter().rev().find_map(|frame| frame.later.get(name)?.first());
         later.map_or(Lookup::Missing, |span| Lookup::Later(*span))
     }
 
@@ -171,6 +351,14 @@ impl Scope for Names {
     }
 
     fn facts(&self) -> &[Atom] {
-        &self.facts
+        &self.known.facts
+    }
+
+    fn excluded(&self) -> &[Arc<[Atom]>] {
+        &self.known.excluded
+    }
+
+    fn is_plan(&self, name: &str) -> bool {
+        self.plans.contains(name)
     }
 }

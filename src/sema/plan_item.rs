@@ -12,6 +12,7 @@ use super::context::Contexts;
 use super::expr::Expectation;
 use super::finding::duplicate_name;
 use super::names::Names;
+use super::own_plans::{CallOrder, OwnPlans};
 use super::plan::{Plan, PlanParameter, Policy};
 use super::scope::NameKind;
 use super::unread::Made;
@@ -21,7 +22,8 @@ use crate::syntax::{ast, map_parts};
 use crate::tools::Grant;
 use crate::types::{Effect, Type};
 
-/// Checks every plan, each for itself: none sees into another, so in a large file many are checked at a time.
+/// Checks every plan, those first that others call. Beside that none sees into another, so in a large file many are
+/// checked at a time.
 pub(super) fn check(
     file: &ast::File,
     shared: &Shared<'_>,
@@ -30,19 +32,39 @@ pub(super) fn check(
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Vec<Arc<Plan>> {
     let plans = own_names(file, diagnostics);
+    let trees = plans.iter().map(|(_, plan)| *plan).collect::<Vec<_>>();
+    let CallOrder { rows, circular } = CallOrder::of(&trees, diagnostics);
     let known = types.again();
-    let check = |(item, plan): &(&ast::Item, &ast::Plan)| {
-        let mut found = Found { types: known.again(), called: BTreeSet::new(), diagnostics: Vec::new() };
-        let plan = check_plan(item, plan, shared, &mut found);
-        (Arc::new(plan), found)
-    };
-    let join = |(plan, found): (Arc<Plan>, Found)| {
-        types.join(found.types);
-        called.extend(found.called);
-        diagnostics.extend(found.diagnostics);
-        plan
-    };
-    map_parts(shared.source, &plans, check).into_iter().map(join).collect()
+    let mut own = trees.iter().map(|plan| (plan.name.text.clone(), None)).collect::<OwnPlans>();
+    let mut checked: Vec<Option<Arc<Plan>>> = vec![None; plans.len()];
+    for row in rows {
+        let check = |index: &usize| {
+            let (item, plan) = plans.get(*index)?;
+            let mut found = Found { types: known.again(), called: BTreeSet::new(), diagnostics: Vec::new() };
+            let around = Around { shared, own: &own, circular: &circular };
+            let plan = check_plan(item, plan, around, &mut found);
+            Some((*index, Arc::new(plan), found))
+        };
+        let made = map_parts(shared.source, &row, check);
+        for (index, plan, found) in made.into_iter().flatten() {
+            types.join(found.types);
+            called.extend(found.called);
+            diagnostics.extend(found.diagnostics);
+            own.insert(plan.name.clone(), Some(plan.clone()));
+            if let Some(place) = checked.get_mut(index) {
+                *place = Some(plan);
+            }
+        }
+    }
+    checked.into_iter().flatten().collect()
+}
+
+/// What is around a plan in its file.
+#[derive(Clone, Copy)]
+struct Around<'a> {
+    shared: &'a Shared<'a>,
+    own: &'a OwnPlans,
+    circular: &'a BTreeSet<Span>,
 }
 
 /// What the check of one plan adds to that of its file.
@@ -69,20 +91,22 @@ fn own_names<'a>(file: &'a ast::File, diagnostics: &mut Vec<Diagnostic>) -> Vec<
     plans
 }
 
-fn check_plan(item: &ast::Item, plan: &ast::Plan, shared: &Shared<'_>, found: &mut Found) -> Plan {
+fn check_plan(item: &ast::Item, plan: &ast::Plan, around: Around<'_>, found: &mut Found) -> Plan {
+    let Around { shared, own, circular } = around;
     let mut contexts = Contexts::of_plan(&plan.body);
     loop {
         let declared = plan.returns.as_ref().map(|returns| found.types.resolve(returns, &mut found.diagnostics));
         let mut checker = PlanChecker {
             shared,
+            own,
+            circular,
             types: &mut found.types,
             diagnostics: &mut found.diagnostics,
             used: &mut found.called,
-            names: Names::new(shared.namespaces.keys().cloned()),
+            names: Names::new(shared.namespaces.keys().cloned(), own.keys().cloned()),
             open: Vec::new(),
             blocks: Vec::new(),
             tasks: Vec::new(),
-            task_names: BTreeMap::new(),
             contexts,
             plans: Vec::new(),
             not_yet: Vec::new(),
@@ -143,7 +167,7 @@ impl PlanChecker<'_> {
     fn parameters(&mut self, parameters: &[ast::Parameter]) -> Vec<PlanParameter> {
         let mut checked = Vec::new();
         for parameter in parameters {
-            self.claim("parameter", &parameter.name);
+            self.claim("parameter", &parameter.name, NameKind::Parameter);
             let ty = self.types.resolve(&parameter.ty, self.diagnostics);
             let default = parameter.default.as_ref().map(|default| {
                 let what = format_args!("the default of `{}`", parameter.name.text);

@@ -34,6 +34,9 @@ pub struct Atom {
     pub text: Arc<str>,
     /// Whether the condition is known to be false instead of true.
     pub negated: bool,
+    /// The conditions that do not all hold where this one does: `a` and `b` for `!(a && b)`, `!a` and `!b` for
+    /// `a || b`. Empty for a condition without such parts.
+    pub not_all: Arc<[Atom]>,
 }
 
 /// A name that can be read.
@@ -41,14 +44,29 @@ pub struct Atom {
 pub struct Binding {
     pub kind: NameKind,
     pub place: Place,
+    /// Where the name was introduced first.
+    pub span: Span,
+    /// The statements that give it, at least one; several where branches of one `if` do.
+    pub definitions: Arc<[Definition]>,
+}
+
+/// A name as one statement gives it.
+#[derive(Clone, Debug)]
+pub struct Definition {
     /// The type without the absence that `guard` brings.
     pub ty: Type,
-    /// The value is null unless all of these hold; a reader for whom they hold sees `ty`, every other sees `ty?`.
+    /// The statement gives nothing unless all of these hold.
     pub guard: Arc<[Atom]>,
-    /// Where the name was introduced.
-    pub span: Span,
-    /// The alternatives of a `race` step, for `winner(x)`; empty for all else.
-    pub branches: Arc<[Arc<str>]>,
+    /// The type of `winner(x)`; nothing where the statement is no `race`.
+    pub winner: Option<Type>,
+}
+
+impl Binding {
+    /// A name that is always there.
+    #[must_use]
+    pub fn always(kind: NameKind, place: Place, ty: Type, span: Span) -> Self {
+        Self { kind, place, span, definitions: [Definition { ty, guard: Arc::default(), winner: None }].into() }
+    }
 }
 
 /// The result of looking for a name.
@@ -67,8 +85,18 @@ pub trait Scope {
     fn lookup(&self, name: &str) -> Lookup;
     /// Every name that a reader at this place could mean, for suggestions.
     fn visible(&self) -> Vec<Arc<str>>;
-    /// The conditions that hold at this place because of guards around it.
+    /// The conditions that hold at this place: those of guards around it, and what ends above it have left.
     fn facts(&self) -> &[Atom];
+
+    /// Conditions that do not hold together at this place, since an end above it would have been taken.
+    fn excluded(&self) -> &[Arc<[Atom]>] {
+        &[]
+    }
+
+    /// Whether a plan of the file has this name. It is called by a step, not inside an expression.
+    fn is_plan(&self, _name: &str) -> bool {
+        false
+    }
 
     /// What a function stands for that takes no values but speaks of what happened, such as `calls(hr.find)` in a test; its
     /// answer is at a place like that of a name. `None` where it is a function like others.

@@ -10,7 +10,7 @@ use super::scope::{NameKind, Place};
 use crate::diag::{Diagnostic, Edit, codes};
 use crate::source::Span;
 use crate::syntax::ast;
-use crate::types::{Effect, Field, Type};
+use crate::types::{Effect, Field, Literal, Type};
 use crate::value::Value;
 
 /// The namespace whose contracts nobody can change: what `sys.echo` gives is what it was given.
@@ -22,8 +22,8 @@ pub(super) struct CheckedBody {
     pub ty: Type,
     pub effect: Effect,
     pub touches: Vec<Touch>,
-    /// The names of the branches of a `race`.
-    pub branches: Arc<[Arc<str>]>,
+    /// The type of `winner(x)` for a `race`.
+    pub winner: Option<Type>,
 }
 
 impl CheckedBody {
@@ -33,14 +33,14 @@ impl CheckedBody {
     }
 
     pub(super) fn new(kind: StepKind, ty: Type, effect: Effect, touches: Vec<Touch>) -> Self {
-        Self { kind, ty, effect, touches, branches: Arc::default() }
+        Self { kind, ty, effect, touches, winner: None }
     }
 }
 
 impl PlanChecker<'_> {
     /// Checks one step with its clauses and adds its node.
     pub(super) fn step(&mut self, step: &ast::Step, span: Span) {
-        self.claim("step", &step.name);
+        self.claim("step", &step.name, NameKind::Step);
         self.refuse_in_undo(step);
         let when = step.clauses.iter().find_map(|clause| match &clause.kind {
             ast::ClauseKind::When(condition) => Some(condition),
@@ -63,7 +63,9 @@ impl PlanChecker<'_> {
         }
         let ty = Type::union(types);
         let seen = self.seen_type(&step.name.text, ty.clone());
-        self.names.retype(&step.name.text, seen, body.branches);
+        let recovered = (!arms.is_empty()).then_some(Type::Null);
+        let winner = body.winner.map(|winner| Type::union([winner].into_iter().chain(recovered)));
+        self.names.retype(&step.name.text, seen, winner);
         self.note_effect(body.effect, &body.touches);
         let step_node = Step {
             span: step.name.span,
@@ -78,7 +80,7 @@ impl PlanChecker<'_> {
         let named = Some((step.name.text.clone(), slot));
         let node = self.push_node(span, named, after, NodeKind::Step(Box::new(step_node)));
         if let Some(block) = self.open.last_mut() {
-            block.steps.insert(step.name.text.clone(), node);
+            block.steps.entry(step.name.text.clone()).or_default().push(node);
         }
         self.unguard(mark);
     }
@@ -107,10 +109,10 @@ impl PlanChecker<'_> {
             && signature.returns == Type::Any
             && &*signature.namespace != BUILT_IN
         {
-            self.made.riddles.push((name.text.clone(), called.clone(), call.span));
+            self.made.riddles.push((self.origin(name), called.clone(), call.span));
         }
         if body.effect.floats() && body.ty != Type::Null {
-            self.made.looks.push((name.text.clone(), name.span, called));
+            self.made.looks.push((self.origin(name), name.span, called));
         }
     }
 
@@ -314,9 +316,9 @@ impl PlanChecker<'_> {
             types.push(arm.ty);
             arms.push((name.text.clone(), arm.id));
         }
-        let names = arms.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+        let winner = Type::union(arms.iter().map(|(name, _)| Type::Literal(Literal::String(name.clone()))));
         let body = CheckedBody::new(StepKind::Race(arms), Type::union(types), effect, touches);
-        CheckedBody { branches: names.into(), ..body }
+        CheckedBody { winner: Some(winner), ..body }
     }
 
     fn match_arms(&mut self, subject: &ast::Expr, arms: &[ast::Arm]) -> CheckedBody {

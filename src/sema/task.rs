@@ -8,10 +8,9 @@ use super::context::Contexts;
 use super::expr::{Code, Expectation, ReadKind, atoms};
 use super::finding::unknown;
 use super::names::NewName;
-use super::plan::{After, Event, EventKind, Listener, NodeKind, PlanTest, Set, Status, Task, TaskId};
+use super::plan::{After, Event, Listener, NodeKind, Set, Status, Task, TaskId};
 use super::scope::{Lookup, NameKind, Scope as _};
 use crate::diag::{Diagnostic, codes};
-use crate::protocol::StepState;
 use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::{Field, ObjectType, Rest, Type};
@@ -20,7 +19,7 @@ impl PlanChecker<'_> {
     /// `task t "title" [statuses […]] [{ field: T }] [external]`
     pub(super) fn task(&mut self, statement: &ast::Statement) {
         let ast::StatementKind::Task { name, title, statuses, context, external } = &statement.kind else { return };
-        self.claim("task", name);
+        self.claim("task", name, NameKind::Task);
         let context = match context {
             Some(context) => self.types.resolve(context, self.diagnostics),
             None => Type::object(Vec::new(), Rest::Closed),
@@ -42,7 +41,6 @@ impl PlanChecker<'_> {
         };
         task.slot = self.introduce(name, NameKind::Task, Contexts::at_first(&task));
         let id = TaskId(u32::try_from(self.tasks.len()).unwrap_or(u32::MAX));
-        self.task_names.insert(name.text.clone(), id);
         if !external {
             self.made.tasks.push((name.text.clone(), name.span));
         }
@@ -55,7 +53,7 @@ impl PlanChecker<'_> {
         let ast::StatementKind::Set { task, status, context, when, after } = &statement.kind else { return };
         let mark = when.as_ref().map(|when| self.guard(when));
         let steps: Vec<After> = match after {
-            Some(ast::After::Names(names)) => names.iter().filter_map(|name| self.step_above(name)).collect(),
+            Some(ast::After::Names(names)) => names.iter().flat_map(|name| self.steps_above(name)).collect(),
             Some(ast::After::None(_)) | None => Vec::new(),
         };
         if self.open.iter().any(|block| block.kind == BlockKind::Each) {
@@ -81,7 +79,7 @@ impl PlanChecker<'_> {
     }
 
     fn set_context(&mut self, context: &ast::Expr, task: &ast::Name) -> Code {
-        let declared = self.task_names.get(&task.text).and_then(|id| self.tasks.get(id.0 as usize));
+        let declared = self.task_named(&task.text).and_then(|id| self.tasks.get(id.0 as usize));
         match declared.map(|task| partial(&task.context)) {
             Some(ty) => self.value_of(context, &ty, Expectation::of(&"the context")),
             None => self.value(context),
@@ -94,11 +92,13 @@ impl PlanChecker<'_> {
         self.contexts.note(task, span, context.map(|context| &context.ty));
         let open = self.open.last().map(|block| (block.id, block.guard.is_empty()));
         let surely = !guarded && open == Some((task.block, true));
-        if let (true, Lookup::Found(binding)) = (surely, self.names.lookup(&task.name)) {
-            let ty = self.contexts.below(task, span, &binding.ty);
+        let binding = if let Lookup::Found(binding) = self.names.lookup(&task.name) { Some(binding) } else { None };
+        let above = binding.as_ref().and_then(|binding| binding.definitions.last()).filter(|_| surely);
+        if let Some(above) = above {
+            let ty = self.contexts.below(task, span, &above.ty);
             let name = task.name.clone();
             let ty = self.seen_type(&name, ty);
-            self.names.retype(&name, ty, Arc::default());
+            self.names.retype(&name, ty, None);
         }
     }
 
@@ -109,9 +109,11 @@ impl PlanChecker<'_> {
     }
 
     fn task_status(&mut self, task: &ast::Name, status: &ast::Name) -> Option<(TaskId, Status)> {
-        self.read.insert(task.text.clone());
-        let Some(id) = self.task_names.get(&task.text).copied() else {
-            let known = self.task_names.keys().map(|name| &**name);
+        self.note_read(&task.text);
+        let Some(id) = self.task_named(&task.text) else {
+            let known = self.tasks.iter().filter(|known| self.task_named(&known.name).is_some());
+            let known = known.map(|known| known.name.clone()).collect::<BTreeSet<_>>();
+            let known = known.iter().map(|name| &**name);
             let code = &codes::names::UNKNOWN_NAME;
             self.diagnostics.push(unknown(code, "task", &task.text, task.span, known));
             return None;
@@ -132,13 +134,14 @@ impl PlanChecker<'_> {
         let ast::StatementKind::Listener { name, on, payload, binding, when, max, body } = &statement.kind else {
             return;
         };
-        self.claim("listener", name);
+        self.claim("listener", name, NameKind::Task);
         let slot = self.introduce(name, NameKind::Step, Type::Null);
         let on = self.event(on);
         let max = max.as_ref().map(|max| self.value_of(max, &Type::Int, Expectation::of(&"`max` of a listener")));
         let payload = payload.as_ref().map(|payload| self.types.resolve(payload, self.diagnostics));
+        let flow = self.names.leave_flow();
         let id = self.open_block(BlockKind::Listener, None, &body.statements);
-        let brings = binding.as_ref().map(|_| payload.unwrap_or_else(|| self.brought(&on)));
+        let brings = binding.as_ref().map(|_| self.brought(&on, payload.as_ref()));
         match (binding, &brings) {
             (Some(binding), Some(ty)) => drop(self.introduce_local(binding, ty.clone())),
             _ => drop(self.names.slot()),
@@ -152,7 +155,8 @@ impl PlanChecker<'_> {
         if let Some(block) = self.close_block() {
             self.note_effect(block.effect, &block.touches);
         }
-        let listener = Listener { span: name.span, on, brings, when, max, body: id, snapshot };
+        self.names.back_to(flow);
+        let listener = Listener { span: name.span, on, payload, brings, when, max, body: id, snapshot };
         let named = Some((name.text.clone(), slot));
         self.push_node(statement.span, named, Vec::new(), NodeKind::Listener(Box::new(listener)));
     }
@@ -161,8 +165,7 @@ impl PlanChecker<'_> {
     fn snapshot(&mut self, statement: Span, on: &Event) -> Vec<(TaskId, u32)> {
         let text = self.shared.source.slice(statement);
         let words = text.split(|character: char| !unicode_ident::is_xid_continue(character)).collect::<BTreeSet<_>>();
-        let named = self.task_names.iter().filter(|(name, _)| words.contains(&***name));
-        let named = named.map(|(_, id)| *id).collect::<Vec<_>>();
+        let named = words.into_iter().filter_map(|word| self.task_named(word)).collect::<BTreeSet<_>>();
         let mut snapshot = Vec::new();
         for id in named {
             let Some(task) = self.tasks.get(id.0 as usize) else { continue };
@@ -171,32 +174,11 @@ impl PlanChecker<'_> {
                 let ty = self.contexts.in_snapshot(task, &on.statuses(id, task));
                 let (name, span) = (task.name.clone(), task.span);
                 let ty = self.seen_type(&name, ty);
-                let branches = Arc::default();
-                let new = NewName { name: &name, span, kind: NameKind::Task, ty, branches };
+                let new = NewName { name: &name, span, kind: NameKind::Task, ty };
                 snapshot.push((id, self.names.introduce(new)));
             }
         }
         snapshot
-    }
-
-    /// The type of what an event brings: the error of `is failed`, else the context of the task.
-    pub(super) fn brought(&self, on: &Event) -> Type {
-        use super::expr::StateTest;
-        match &on.kind {
-            EventKind::Step { test: Some(StateTest::State(StepState::Failed)), .. }
-            | EventKind::Plan(PlanTest::Failed) => Type::Error,
-            EventKind::Task { task: id, .. } => match self.tasks.get(id.0 as usize) {
-                Some(task) => self.contexts.in_snapshot(task, &on.statuses(*id, task)),
-                None => Type::Any,
-            },
-            EventKind::Step { .. }
-            | EventKind::Plan(_)
-            | EventKind::Signal(_)
-            | EventKind::Not(_)
-            | EventKind::All(_)
-            | EventKind::Any(_)
-            | EventKind::Damaged => Type::Any,
-        }
     }
 }
 

@@ -14,14 +14,21 @@ use crate::syntax::ast;
 /// What a plan makes, until it is known who uses it.
 #[derive(Default)]
 pub(super) struct Made {
-    /// Each with its name's place and its statement.
-    pub lets: Vec<(Arc<str>, Span, Span)>,
-    /// Steps that only look: the name and the place of each, and what is called.
-    pub looks: Vec<(Arc<str>, Span, String)>,
-    /// Steps of whose result nothing is known: the name, what is called, and where.
-    pub riddles: Vec<(Arc<str>, String, Span)>,
+    pub lets: Vec<MadeLet>,
+    /// Steps that only read: where the name of each was introduced, its own place, and what is called.
+    pub looks: Vec<(Span, Span, String)>,
+    /// Steps of whose result nothing is known: where the name was introduced, what is called, and where.
+    pub riddles: Vec<(Span, String, Span)>,
     /// Tasks that only the plan itself can move.
     pub tasks: Vec<(Arc<str>, Span)>,
+}
+
+/// A `let`, until it is known who reads it.
+pub(super) struct MadeLet {
+    pub name: ast::Name,
+    /// Where its name was introduced first.
+    pub origin: Span,
+    pub statement: Span,
 }
 
 impl PlanChecker<'_> {
@@ -32,18 +39,19 @@ impl PlanChecker<'_> {
         if self.shared.damage.iter().any(inside) {
             return;
         }
-        self.read.extend(meant(self.diagnostics, &codes::names::UNKNOWN_NAME));
-        for (name, span, statement) in std::mem::take(&mut self.made.lets) {
-            if !self.read.contains(&name) {
-                let message = format!("nothing reads `{name}`");
-                let diagnostic = Diagnostic::new(&codes::names::UNUSED_LET, span, message)
+        let meant = meant(self.diagnostics, &codes::names::UNKNOWN_NAME).collect::<BTreeSet<_>>();
+        let meant = |span: &Span| meant.contains(self.shared.source.slice(*span));
+        for MadeLet { name, origin, statement } in std::mem::take(&mut self.made.lets) {
+            if !self.read.contains(&origin) && !meant(&name.span) {
+                let message = format!("nothing reads `{}`", name.text);
+                let diagnostic = Diagnostic::new(&codes::names::UNUSED_LET, name.span, message)
                     .help("a value that nobody reads is never computed")
                     .fix_all("remove it", removal(statement));
                 self.diagnostics.push(diagnostic);
             }
         }
-        for (name, span, called) in std::mem::take(&mut self.made.looks) {
-            if !self.read.contains(&name) {
+        for (origin, span, called) in std::mem::take(&mut self.made.looks) {
+            if !self.read.contains(&origin) && !meant(&span) {
                 let message = format!("nothing reads what `{called}` gives");
                 let diagnostic = Diagnostic::new(&codes::names::UNUSED_RESULT, span, message)
                     .help("a call that only looks and whose answer nobody reads can be left out");
@@ -51,7 +59,7 @@ impl PlanChecker<'_> {
             }
         }
         for (name, span) in std::mem::take(&mut self.made.tasks) {
-            if !self.read.contains(&name) {
+            if !self.read.contains(&span) && !meant(&span) {
                 let message = format!("nothing moves or reads the task `{name}`");
                 let diagnostic = Diagnostic::new(&codes::names::UNUSED_TASK, span, message)
                     .help(format!("move it where its part is done: `set {name} …`; or leave it out"));
@@ -60,7 +68,7 @@ impl PlanChecker<'_> {
         }
         for parameter in &plan.parameters {
             let name = &parameter.name;
-            if !self.read.contains(&name.text) {
+            if !self.read.contains(&name.span) && !meant(&name.span) {
                 let message = format!("nothing reads the input `{}`", name.text);
                 let diagnostic = Diagnostic::new(&codes::names::UNUSED_INPUT, name.span, message);
                 self.diagnostics.push(diagnostic.help("read it somewhere, or take it out of the head of the plan"));
@@ -70,8 +78,8 @@ impl PlanChecker<'_> {
 
     /// Results that are read although nothing is known of them.
     fn unknown_results(&mut self) {
-        for (name, called, span) in std::mem::take(&mut self.made.riddles) {
-            if self.valued.contains(&name) {
+        for (origin, called, span) in std::mem::take(&mut self.made.riddles) {
+            if self.valued.contains(&origin) {
                 let message =
                     format!("nothing is known of what `{called}` gives, so what is read of it is not checked");
                 let diagnostic = Diagnostic::new(&codes::types::UNKNOWN_READ, span, message)

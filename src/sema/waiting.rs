@@ -118,7 +118,7 @@ impl PlanChecker<'_> {
             ast::WaitFor::Condition { on, payload } => {
                 let on = self.event(on);
                 let payload = payload.as_ref().map(|payload| self.types.resolve(payload, self.diagnostics));
-                let ty = payload.clone().unwrap_or_else(|| self.brought(&on));
+                let ty = self.brought(&on, payload.as_ref());
                 (Wait::Event { on, payload }, ty)
             }
         };

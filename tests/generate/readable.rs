@@ -85,7 +85,7 @@ fn follow(scope: &Scope, here: Readable, depth: usize, found: &mut Vec<Readable>
                 link("class", Ty::Str, false, true);
                 link("message", Ty::Str, false, true);
                 link("retryable", Ty::Bool, false, true);
-                link("attempt", Ty::Int.optional(), true, true);
+                // How often something was tried hangs on when a process died, so no plan here asks for that.
             }
             Ty::Result(_) => link("ok", Ty::Bool, false, true),
             _ => {}

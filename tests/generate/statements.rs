@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::expressions::Level;
 use super::plan::Writer;
+use super::readable::Readable;
 use super::scope::Kind;
 use super::ty::{self, Ty};
 use super::words;
@@ -59,8 +60,11 @@ impl Writer<'_> {
         let mut text = format!("{margin}if {} {{\n", guard.text.text);
         let outer = self.scope.mark();
         let mut conditions = vec![guard.text.text.clone()];
-        self.block_under(&guard.text.text, guard.shows.as_deref(), &mut text);
-        let further = if self.dice.one_in(4) {
+        // Now and then both branches give one name.
+        let shared =
+            self.dice.one_in(3).then(|| (self.names.value(self.dice), ty::closed(&ty::any(self.dice, 1, true))));
+        self.block_under(&guard.text.text, guard.shows.as_deref(), shared.as_ref(), &mut text);
+        let further = if shared.is_none() && self.dice.one_in(4) {
             let known = self.scope.mark();
             self.settle(&conditions[0], None);
             let other = self.condition(1);
@@ -75,22 +79,25 @@ impl Writer<'_> {
             let mark = self.scope.mark();
             self.scope.hold(&negated);
             self.settle(&negated, None);
-            self.block_under(&other.text, None, &mut text);
+            self.block_under(&other.text, None, None, &mut text);
             self.scope.guard_since(mark, &negated);
             conditions.push(other.text);
-        } else if self.dice.one_in(2) {
+        } else if shared.is_some() || self.dice.one_in(2) {
             let negated = format!("!({})", conditions[0]);
             writeln!(text, "{margin}}} else {{").unwrap();
-            self.block_under(&negated, None, &mut text);
+            self.block_under(&negated, None, shared.as_ref(), &mut text);
         }
         self.scope.forget(outer);
+        if let Some((name, ty)) = shared {
+            self.scope.add(&name, ty, Kind::Let);
+        }
         self.remember(conditions.swap_remove(0), guard.shows);
         writeln!(text, "{margin}}}").unwrap();
         text
     }
 
-    /// The statements of one arm of an `if`; their names stay visible.
-    fn block_under(&mut self, condition: &str, shows: Option<&str>, text: &mut String) {
+    /// The statements of one arm of an `if`; their names stay visible. `shared` is a name that the other arm gives as well.
+    fn block_under(&mut self, condition: &str, shows: Option<&str>, shared: Option<&(String, Ty)>, text: &mut String) {
         let mark = self.scope.mark();
         self.scope.hold(condition);
         self.settle(condition, shows);
@@ -101,6 +108,10 @@ impl Writer<'_> {
         for _ in 0..self.dice.between(1, 2) {
             let statement = self.statement(true);
             text.push_str(&statement);
+        }
+        if let Some((name, ty)) = shared {
+            let value = self.value(ty, 2).text;
+            writeln!(text, "{}let {name}: {} = {value}", self.margin(), ty.text()).unwrap();
         }
         self.indent -= 1;
         self.scope.forget(mark);
@@ -134,10 +145,35 @@ impl Writer<'_> {
     }
 
     fn early_reply(&mut self) -> String {
+        if self.dice.one_in(4)
+            && let Some(text) = self.reply_for_absence()
+        {
+            return text;
+        }
         let Some(condition) = self.rare() else { return self.let_value() };
         let returns = self.returns.clone();
         let value = self.under(&condition, |writer| writer.constant(&returns, 2).text);
         format!("{}reply {value} when {condition}\n", self.margin())
+    }
+
+    /// An end where something is absent: below it, it is there.
+    fn reply_for_absence(&mut self) -> Option<String> {
+        let paths = self.readables();
+        let absent = |path: &&Readable| {
+            let optional = matches!(path.ty, Ty::Opt(_)) && !path.text.contains("?.");
+            optional && path.exact && !self.scope.is_settled(&path.text)
+        };
+        let absent: Vec<&Readable> = paths.iter().filter(absent).collect();
+        if absent.is_empty() {
+            return None;
+        }
+        let path = (*self.dice.pick(&absent)).clone();
+        let read = self.read(&path).text;
+        let returns = self.returns.clone();
+        let value = self.constant(&returns, 2).text;
+        self.scope.show(&path.text);
+        self.scope.settle(&path.text);
+        Some(format!("{}reply {value} when {read} == null\n", self.margin()))
     }
 
     fn guarded_fail(&mut self) -> String {

@@ -206,14 +206,8 @@ struct Declared<'a>(&'a [(Arc<str>, Type)]);
 impl Scope for Declared<'_> {
     fn lookup(&self, name: &str) -> Lookup {
         let Some(slot) = self.0.iter().position(|(known, _)| &**known == name) else { return Lookup::Missing };
-        Lookup::Found(Binding {
-            kind: NameKind::Parameter,
-            place: Place { up: 0, slot: u32::try_from(slot).unwrap() },
-            ty: self.0[slot].1.clone(),
-            guard: Arc::from([]),
-            span: Span::default(),
-            branches: Arc::from([]),
-        })
+        let place = Place { up: 0, slot: u32::try_from(slot).unwrap() };
+        Lookup::Found(Binding::always(NameKind::Parameter, place, self.0[slot].1.clone(), Span::default()))
     }
 
     fn visible(&self) -> Vec<Arc<str>> {

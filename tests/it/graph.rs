@@ -93,6 +93,44 @@ fn data_state_guard_and_after_are_edges() {
 }
 
 #[test]
+fn r1_7_readers_of_a_name_wait_for_every_branch_that_gives_it_and_drawings_tell_them_apart() {
+    let plan = plan(
+        "if flag {
+             step x = sys.echo(value: 1)
+             step own = sys.echo(value: x)
+         } else {
+             step x = sys.nothing()
+         }
+         step y = sys.echo(value: x) after x
+         listener l on x is completed { step told = sys.nothing() }
+         reply own",
+    );
+    let expected = [
+        "condition -guard-> x",
+        "x -data-> own",
+        "condition -guard-> own",
+        "condition -guard-> x",
+        "x -data-> y",
+        "x -data-> y",
+        "x -after-> y",
+        "x -after-> y",
+        "x -listener-> l",
+        "x -listener-> l",
+        "own -data-> reply",
+    ];
+    assert_eq!(edges(&plan), expected);
+    let drawing = graph::drawing(&plan, &graph::build(&plan));
+    let mut ids = drawing.nodes.iter().map(|node| node.id.as_str()).collect::<Vec<_>>();
+    assert!(ids.contains(&"x") && ids.contains(&"x#2"), "{ids:?}");
+    let count = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), count);
+    let into_own = drawing.edges.iter().filter(|edge| edge.to == "own").map(|edge| &*edge.from).collect::<Vec<_>>();
+    assert_eq!(into_own, ["x"], "the other branch gives it nothing");
+}
+
+#[test]
 fn a_block_waits_for_what_its_statements_read() {
     let plan = plan(
         "step a = sys.echo(value: [1, 2])

@@ -241,7 +241,17 @@ fn findings_point_into_the_strings_of_the_file() {
         (r#"{ "kind": "policy", "settings": "n" }, { "kind": "reply", "value": 1 }"#, "json-shape", "\"n\""),
         (
             r#"{ "kind": "step", "name": "s", "call": { "tool": "echo" } }, { "kind": "reply", "value": 1 }"#,
+            "unknown-function",
+            "echo",
+        ),
+        (
+            r#"{ "kind": "step", "name": "s", "call": { "tool": "echo." } }, { "kind": "reply", "value": 1 }"#,
             "json-shape",
+            "echo.",
+        ),
+        (
+            r#"{ "kind": "step", "name": "s", "call": { "tool": "echo", "arguments": { "a": 1 } } }, { "kind": "reply", "value": 1 }"#,
+            "unknown-plan",
             "echo",
         ),
         (r#"{ "kind": "let", "name": 5, "value": 1 }, { "kind": "reply", "value": 1 }"#, "json-shape", "5"),

@@ -62,14 +62,8 @@ fn types() -> Vec<(&'static str, Type)> {
 impl Scope for Names {
     fn lookup(&self, name: &str) -> Lookup {
         let Some(slot) = self.0.iter().position(|(known, _)| *known == name) else { return Lookup::Missing };
-        Lookup::Found(Binding {
-            kind: NameKind::Step,
-            place: Place { up: 0, slot: u32::try_from(slot).unwrap() },
-            ty: self.0[slot].1.clone(),
-            guard: Arc::default(),
-            span: Span::new(0, 0),
-            branches: Arc::default(),
-        })
+        let place = Place { up: 0, slot: u32::try_from(slot).unwrap() };
+        Lookup::Found(Binding::always(NameKind::Step, place, self.0[slot].1.clone(), Span::default()))
     }
 
     fn visible(&self) -> Vec<Arc<str>> {

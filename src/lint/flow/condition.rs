@@ -109,10 +109,10 @@ fn leaf(flow: &Flow<'_>, at: At, event: &Event, wanted: bool) -> (Thing, Option<
 
 fn thing(flow: &Flow<'_>, at: At, event: &Event) -> Thing {
     match &event.kind {
-        EventKind::Step { place, .. } => match flow.place(at.block, *place) {
-            Some(step) if flow.at(step).step().is_some() => Thing::Step(step),
-            // A listener as a whole.
-            Some(_) | None => Thing::Outside,
+        EventKind::Step { place, .. } => match flow.places(at.block, *place).as_slice() {
+            [step] if flow.at(*step).step().is_some() => Thing::Step(*step),
+            // A listener as a whole, or a step in several branches.
+            _ => Thing::Outside,
         },
         EventKind::Task { task, .. } => Thing::Task(*task),
         EventKind::Plan(_) => Thing::Plan,

@@ -118,13 +118,13 @@ impl<'a> Flow<'a> {
         None
     }
 
-    /// The statement whose value a place holds, as seen from a block.
-    pub(super) fn place(&self, mut block: BlockId, place: Place) -> Option<At> {
+    /// The statements whose value a place holds, as seen from a block: several in branches of one `if`.
+    pub(super) fn places(&self, mut block: BlockId, place: Place) -> Vec<At> {
         for _ in 0..place.up {
-            block = self.owner(block)?.block;
+            let Some(owner) = self.owner(block) else { return Vec::new() };
+            block = owner.block;
         }
-        let node = self.block_graph(block).by_slot.get(place.slot as usize).copied().flatten()?;
-        Some(At { block, node: node as usize })
+        self.block_graph(block).slots.nodes(place.slot).map(|node| At { block, node: node as usize }).collect()
     }
 
     pub(super) fn block_graph(&self, block: BlockId) -> &BlockGraph {

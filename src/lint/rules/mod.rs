@@ -35,8 +35,9 @@ mod wait_forever;
 mod within_impossible;
 
 use super::subject::{self, Subject};
-use crate::diag::codes::{contracts, effects, failure, order, safety};
+use crate::diag::codes::{contracts, effects, failure, names, order, safety};
 use crate::diag::{Code, Diagnostic};
+use crate::source::Span;
 
 /// One rule: the codes that it reports, and how it looks.
 pub(super) struct Rule {
@@ -60,10 +61,10 @@ pub(super) const RULES: &[Rule] = &[
     Rule { codes: &[&order::WAIT_FOREVER], look: wait_forever::look },
     Rule { codes: &[&failure::USELESS_RETRY], look: useless_retry::look },
     Rule { codes: &[&failure::RETRY_REPEATS_EFFECT], look: retry_repeats_effect::look },
-    Rule { codes: &[&failure::RETRY_NEVER_MATCHES], look: retry_never_matches::look },
+    Rule { codes: &[&failure::RETRY_NEVER_MATCHES, &names::UNKNOWN_ERROR_CLASS], look: retry_never_matches::look },
     Rule { codes: &[&failure::WITHIN_IMPOSSIBLE], look: within_impossible::look },
     Rule { codes: &[&failure::DEADLINE_IMPOSSIBLE], look: deadline_impossible::look },
-    Rule { codes: &[&failure::UNREACHABLE_RECOVER], look: unreachable_recover::look },
+    Rule { codes: &[&failure::UNREACHABLE_RECOVER, &names::UNKNOWN_ERROR_CLASS], look: unreachable_recover::look },
     Rule { codes: &[&failure::RECOVER_SWALLOWS], look: recover_swallows::look },
     Rule { codes: &[&failure::UNDO_NEVER_RUNS], look: undo_never_runs::look },
     Rule { codes: &[&effects::VERIFY_CANNOT_RESOLVE], look: verify_cannot_resolve::look },
@@ -87,3 +88,12 @@ pub(super) const RULES: &[Rule] = &[
 /// Those that tell what keeps a run from being made whole.
 pub(super) const OBSTACLES: &[fn(&Subject<'_>, &mut Vec<Diagnostic>)] =
     &[permission_missing::look, unimplemented_tool::look];
+
+/// An error of a tool whose name is nearly one that the tool declares.
+fn misspelt_class(span: Span, message: String, near: &str) -> Diagnostic {
+    Diagnostic::new(&names::UNKNOWN_ERROR_CLASS, span, message).help(format!("did you mean `{near}`?")).fix(
+        format!("write `{near}`"),
+        span,
+        near,
+    )
+}

@@ -1,7 +1,8 @@
-//! `retry-never-matches`: `on` names an error that the call never fails with.
+//! `retry-never-matches`: `on` names an error that the call never fails with; `unknown-error-class` where the name is nearly
+//! that of one.
 
-use super::Subject;
 use super::subject::tool_call;
+use super::{Subject, misspelt_class};
 use crate::diag::{Diagnostic, closest, codes};
 use crate::types::{Denied, Effect, ErrorClass, ErrorPattern, Signature, Validation};
 
@@ -18,10 +19,10 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             let raised = raised.iter().map(String::as_str);
             let message =
                 format!("no attempt of `{}` fails with `{name}`, so it is never retried on that", signature.path());
-            let finding = Diagnostic::new(&codes::failure::RETRY_NEVER_MATCHES, subject.word(clause, &name), message);
+            let span = subject.word(clause, &name);
             found.push(match closest(&name, raised.clone()) {
-                Some(near) => finding.help(format!("did you mean `{near}`?")).available([near]),
-                None => finding
+                Some(near) => misspelt_class(span, message, near).available(raised),
+                None => Diagnostic::new(&codes::failure::RETRY_NEVER_MATCHES, span, message)
                     .help("take it out of `on`; attempts fail with `transient`, `auth` or an error of the tool's contract")
                     .available(raised),
             });

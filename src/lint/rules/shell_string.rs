@@ -111,11 +111,14 @@ fn type_at(subject: &Subject<'_>, site: &StepSite<'_>, place: Place) -> Option<T
         return Some(parameter.ty.clone());
     }
     let content = subject.plan.block(frame);
-    match content.nodes.iter().find(|node| node.slot == Some(place.slot)).map(|node| &node.kind) {
-        Some(NodeKind::Step(step)) => Some(step.ty.clone()),
-        Some(NodeKind::Let(code)) => Some(code.ty.clone()),
-        Some(_) => None,
-        None => {
+    let given = content.givers(place.slot).map(|node| match &node.kind {
+        NodeKind::Step(step) => Some(step.ty.clone()),
+        NodeKind::Let(code) => Some(code.ty.clone()),
+        _ => None,
+    });
+    match given.collect::<Option<Vec<_>>>()? {
+        types if !types.is_empty() => Some(Type::union(types)),
+        _ => {
             let (_, owner) = subject.owner(frame)?;
             let StepKind::Each(each) = &owner.step()?.kind else { return None };
             let Type::List(element) = each.list.ty.without_null() else { return None };

@@ -1,6 +1,7 @@
-//! `unreachable-recover`: an arm names an error of a tool that the call never fails with.
+//! `unreachable-recover`: an arm names an error of a tool that the call never fails with; `unknown-error-class` where
+//! the name is nearly that of one.
 
-use super::Subject;
+use super::{Subject, misspelt_class};
 use crate::diag::{Diagnostic, closest, codes};
 use crate::types::{ErrorClass, ErrorPattern};
 
@@ -21,14 +22,11 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
                 let class = class.to_string();
                 let message = format!("`{}` never fails with `{class}`", signature.path());
                 let span = subject.word(clause, &class);
-                let finding = Diagnostic::new(&codes::failure::UNREACHABLE_RECOVER, span, message);
                 found.push(match closest(&class, raised.clone()) {
-                    Some(near) => finding.help(format!("did you mean `{near}`?")).available(raised).fix(
-                        format!("write `{near}`"),
-                        span,
-                        near,
-                    ),
-                    None => finding.help("a reason that its contract does not list is `tool.failed`").available(raised),
+                    Some(near) => misspelt_class(span, message, near).available(raised),
+                    None => Diagnostic::new(&codes::failure::UNREACHABLE_RECOVER, span, message)
+                        .help("a reason that its contract does not list is `tool.failed`")
+                        .available(raised),
                 });
             }
         }

@@ -34,10 +34,10 @@ fn is_sure(flow: &Flow<'_>, block: BlockId, event: &Event) -> bool {
         EventKind::Any(parts) => parts.iter().any(|part| is_sure(flow, block, part)),
         EventKind::Task { task, test } => is_set(flow, *task, *test),
         EventKind::Step { place, test, .. } => {
-            let Some(at) = flow.place(block, *place) else { return false };
+            let places = flow.places(block, *place);
             match test {
-                None | Some(StateTest::Settled) => true,
-                Some(StateTest::State(StepState::Completed)) => flow.at(at).guard.is_empty(),
+                None | Some(StateTest::Settled) => !places.is_empty(),
+                Some(StateTest::State(StepState::Completed)) => places.iter().any(|at| flow.at(*at).guard.is_empty()),
                 Some(StateTest::State(_)) => false,
             }
         }

@@ -69,7 +69,7 @@ impl Spoken {
         let climbed = (0..place.up).try_fold(block, |block, _| outer.get(block.0 as usize).copied().flatten());
         let Some(block) = climbed else { return };
         let holds = |node: &Node| node.slot == Some(place.slot) && matches!(node.kind, NodeKind::Step(_));
-        let found = plan.block(block).nodes.iter().position(holds).and_then(|index| u32::try_from(index).ok());
-        self.spots.extend(found.map(|index| (block, NodeId(index))));
+        let found = (0..).zip(&plan.block(block).nodes).filter(|(_, node)| holds(node));
+        self.spots.extend(found.map(|(index, _)| (block, NodeId(index))));
     }
 }

@@ -11,8 +11,8 @@ use super::super::world::Called;
 use crate::engine::{Outcome, StepReport};
 use crate::journal::Waiting;
 use crate::protocol::{RunState, StepState};
-use crate::sema::test::without_indices;
-use crate::sema::{Call, OnFailure, Plan, Step, StepKind, Target};
+use crate::sema::test::{steps_at, without_indices};
+use crate::sema::{OnFailure, Plan, Step};
 use crate::types::{Effect, ErrorClass, Transient, Validation, check_value};
 
 /// What is wrong with a run.
@@ -147,36 +147,9 @@ fn ungated(plan: &Plan, events: &[String]) -> Option<String> {
 
 /// Whether the step at a path asks somebody before it calls.
 fn asks(plan: &Plan, path: &str) -> bool {
-    let Some(place) = place(plan, path) else { return false };
-    place.step.clauses.as_ref().is_some_and(|clauses| clauses.confirm.is_some())
-}
-
-/// What stands at a path.
-struct Place<'p> {
-    step: &'p Step,
-    /// Whether it is a step of the plan itself, and not of one that it calls.
-    is_own: bool,
-}
-
-/// The step at a path: names are unique within a plan, so the last one tells which; a step that calls a plan opens the
-/// names of that plan.
-fn place<'p>(plan: &'p Plan, path: &str) -> Option<Place<'p>> {
-    let path = without_indices(path);
-    let mut names = path.split('.').peekable();
-    let (mut inside, mut is_own) = (plan, true);
-    loop {
-        let name = names.next()?;
-        let nodes = inside.blocks.iter().flat_map(|block| &block.nodes);
-        let step = nodes.filter(|node| node.name.as_deref() == Some(name)).find_map(|node| node.step());
-        let Some(next) = names.peek() else { return step.map(|step| Place { step, is_own }) };
-        // What recovers, looks at or takes back a step is no step of the plan that it calls.
-        if ["recover", "verify", "undo"].contains(next) {
-            continue;
-        }
-        if let Some(StepKind::Call(Call { target: Target::Plan(index, _), .. })) = step.map(|step| &step.kind) {
-            (inside, is_own) = (inside.plans.get(*index)?, false);
-        }
-    }
+    let asks = |step: &Step| step.clauses.as_ref().is_some_and(|clauses| clauses.confirm.is_some());
+    let steps = steps_at(plan, &without_indices(path));
+    !steps.is_empty() && steps.iter().all(|(step, _)| asks(step))
 }
 
 /// A step that did something before the run failed, and was not taken back although it says how.
@@ -191,11 +164,16 @@ fn not_undone(plan: &Plan, outcome: &Outcome, calls: &[Called]) -> Option<String
     // What stands under a step that takes all of it back is taken back with it.
     let covered: Vec<Arc<str>> =
         steps.iter().filter(|step| is_taken_back(step)).map(|step| step.path.clone()).collect();
-    let own = |path: &str| place(plan, path).filter(|place| place.is_own && place.step.undo().is_some());
+    // Of branches that give one name each must say how it is taken back.
+    let own = |path: &str| {
+        let steps = steps_at(plan, &without_indices(path));
+        let undone = steps.iter().all(|(step, is_own)| *is_own && step.undo().is_some());
+        steps.first().filter(|_| undone).map(|(step, _)| *step)
+    };
     let left = steps.iter().find(|step| {
-        let Some(place) = own(&step.path) else { return false };
+        let Some(own) = own(&step.path) else { return false };
         let is_covered = covered.iter().any(|other| is_below(&step.path, other));
-        let did = did_something(step, calls, place.step.verify().is_some());
+        let did = did_something(step, calls, own.verify().is_some());
         did && !is_taken_back(step) && !is_covered
     });
     left.map(|step| step.path.to_string())
@@ -211,7 +189,7 @@ fn was_frozen(plan: &Plan, outcome: &Outcome, steps: &[StepReport]) -> bool {
         let name = path.split(['.', '[']).next();
         outcome.listeners.iter().any(|listener| Some(&*listener.path) == name)
     };
-    let own = |path: &str| !path.contains(['.', '[']) && place(plan, path).is_some();
+    let own = |path: &str| !path.contains(['.', '[']) && !steps_at(plan, path).is_empty();
     let settled_well = |step: &StepReport| matches!(step.status, StepState::Completed | StepState::Skipped);
     let of_listener = outcome.error.as_ref().is_some_and(|error| listener(&error.step));
     of_listener && steps.iter().filter(|step| own(&step.path)).all(settled_well)

@@ -26,12 +26,28 @@ impl Checker<'_> {
             }
             None => {}
         }
+        if builtins::global(&name.text).is_none() && self.scope.is_plan(&name.text) {
+            return self.call_of_plan(name, arguments, span);
+        }
         let typed = self.arguments(arguments);
         let Some(function) = builtins::global(&name.text) else {
             self.report(report::unknown_function(name, None, arguments));
             return Typed::fail(&format!("unbound function `{}`", name.text), span);
         };
         self.call(function, name, typed, arguments, span)
+    }
+
+    /// A call of a plan, where only values can stand.
+    fn call_of_plan(&mut self, name: &ast::Name, arguments: &[ast::Argument], span: Span) -> Typed {
+        let mut diagnostic = report::call_in_expression(None, name, span, self.origin, &self.scope.visible());
+        if let Some(fix) = diagnostic.fix.as_mut() {
+            fix.safe = !self.lazy;
+        }
+        self.report(diagnostic);
+        for argument in arguments {
+            self.expression(&argument.value);
+        }
+        Typed::fail("a plan cannot be called inside an expression", span)
     }
 
     pub(super) fn namespaced_call(

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::path::Absence;
 use super::{Checker, MapKey, Node, Op, Piece, Typed, combine, literal, narrow, report};
-use crate::sema::{Atom, Lookup};
+use crate::sema::Lookup;
 use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::{Field, MapType, Rest, Type};
@@ -99,16 +99,16 @@ impl Checker<'_> {
 
     /// `a ?? b`: absence on the way to any but the last operand is what `??` is for.
     pub(super) fn coalesce(&mut self, operands: &[ast::Expr], span: Span) -> Typed {
-        let facts = self.facts.len();
+        let known = (self.facts.len(), self.excluded.len());
         let mut typed: Vec<Typed> = Vec::with_capacity(operands.len());
         for (position, operand) in operands.iter().enumerate() {
             let last = position + 1 == operands.len();
             let check = |checker: &mut Self| if last { checker.expression(operand) } else { checker.lenient(operand) };
             typed.push(if position == 0 { check(self) } else { self.lazily(check) });
-            let complement = self.complement(operand);
-            self.facts.extend(complement);
+            self.assume_absent(operand);
         }
-        self.facts.truncate(facts);
+        self.facts.truncate(known.0);
+        self.excluded.truncate(known.1);
         coalesced(typed, span)
     }
 
@@ -120,28 +120,40 @@ impl Checker<'_> {
         }
     }
 
-    /// What holds where an operand of `??` was absent: the negation of its guard, if that is one condition and under
-    /// it the value is surely there.
-    pub(super) fn complement(&mut self, operand: &ast::Expr) -> Option<Atom> {
+    /// Adds what holds where an operand of `??` was absent: none of the guards under which it is surely there does.
+    pub(super) fn assume_absent(&mut self, operand: &ast::Expr) {
         let name = match &operand.kind {
             ast::ExprKind::Name(name) => name,
             ast::ExprKind::Path { base, .. } => match &base.kind {
                 ast::ExprKind::Name(name) => name,
-                _ => return None,
+                _ => return,
             },
-            _ => return None,
+            _ => return,
         };
         if self.local(name).is_some() {
-            return None;
+            return;
         }
-        let Lookup::Found(binding) = self.scope.lookup(name) else { return None };
-        let open = self.open_part(&binding.guard)?.clone();
-        // A trial under the condition; what it would report was reported before.
-        let (findings, reads) = (self.diagnostics.len(), self.reads.len());
-        let ty = self.with_facts(vec![open.clone()], |checker| checker.lenient(operand).ty);
-        self.diagnostics.truncate(findings);
-        self.reads.truncate(reads);
-        (!ty.admits_null()).then_some(Atom { text: open.text, negated: !open.negated })
+        let Lookup::Found(binding) = self.scope.lookup(name) else { return };
+        for definition in &*binding.definitions {
+            let known = self.knowledge();
+            let open = definition.guard.iter().filter(|atom| !known.holds(std::slice::from_ref(*atom)));
+            let open = open.cloned().collect::<Vec<_>>();
+            if open.is_empty() {
+                continue;
+            }
+            // A trial under the condition; what it would report was reported before.
+            let (findings, reads) = (self.diagnostics.len(), self.reads.len());
+            let ty = self.with_facts(open.clone(), |checker| checker.lenient(operand).ty);
+            self.diagnostics.truncate(findings);
+            self.reads.truncate(reads);
+            if ty.admits_null() {
+                continue;
+            }
+            match open.as_slice() {
+                [only] => self.facts.extend(narrow::opposite(only)),
+                _ => self.excluded.push(open.into()),
+            }
+        }
     }
 
     pub(super) fn conditional(&mut self, arms: &[(ast::Expr, ast::Expr)], otherwise: &ast::Expr, span: Span) -> Typed {

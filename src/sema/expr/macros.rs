@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Checker, Comprehension, Local, MacroKind, Op, Typed, literal, narrow, report};
-use crate::sema::{Atom, Lookup};
+use crate::sema::Lookup;
 use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::{Field, Type, error_object, result_union};
@@ -123,13 +123,12 @@ impl Checker<'_> {
             }
             MacroKind::Filter => {
                 self.predicate(&name.text, body, body_expression.span);
-                let text = variable.map(|name| narrow::null_test(name));
-                let shown = |atom: &Atom| atom.negated && Some(&*atom.text) == text.as_deref();
-                let kept = narrow::atoms(body_expression).iter().any(shown);
                 if *range == Type::Invalid {
                     return Type::Invalid;
                 }
-                if kept { over.single.without_null().list() } else { over.single.clone().list() }
+                variable
+                    .map_or_else(|| over.single.clone(), |name| narrow::refined(&over.single, name, body_expression))
+                    .list()
             }
             MacroKind::Map | MacroKind::TransformList => body.ty.clone().list(),
             MacroKind::TransformMap => {

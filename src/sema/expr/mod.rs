@@ -19,6 +19,7 @@ mod repeated;
 mod report;
 
 use std::fmt;
+use std::sync::Arc;
 
 use crate::diag::{self, Diagnostic};
 use crate::sema::{Atom, Scope};
@@ -29,6 +30,7 @@ use crate::types::Type;
 pub use code::{
     Code, Comprehension, Link, LinkOp, MacroKind, MapKey, Matcher, Node, Op, Operator, Piece, Read, ReadKind, StateTest,
 };
+pub(super) use narrow::opposite;
 pub use narrow::{atoms, negated_atoms};
 pub use pattern::CheckedPattern;
 
@@ -45,6 +47,8 @@ pub struct Checker<'a> {
     reads: Vec<Read>,
     /// What holds here because of conditions inside of the expression.
     facts: Vec<Atom>,
+    /// What does not hold together here because of them.
+    excluded: Vec<Arc<[Atom]>>,
     /// Whether what is checked may not be evaluated at all, or more than once.
     lazy: bool,
     /// Subjects of `match` in whose arms this stands, with what they are there.
@@ -53,7 +57,7 @@ pub struct Checker<'a> {
 
 /// A variable of a macro.
 struct Local {
-    name: std::sync::Arc<str>,
+    name: Arc<str>,
     ty: Type,
     register: u16,
     /// Facts from here on may speak of this variable; earlier ones speak of another of the same name.
@@ -136,6 +140,7 @@ impl<'a> Checker<'a> {
             registers: 0,
             reads: Vec::new(),
             facts: Vec::new(),
+            excluded: Vec::new(),
             lazy: false,
             narrowed: Vec::new(),
         }

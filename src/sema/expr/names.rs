@@ -7,7 +7,7 @@ use crate::protocol::StepState;
 use crate::sema::{Binding, Lookup, NameKind};
 use crate::source::Span;
 use crate::syntax::ast;
-use crate::types::{Literal, Type};
+use crate::types::Type;
 use crate::value::Value;
 
 /// Names of types that are values where no other name hides them.
@@ -35,8 +35,8 @@ impl Checker<'_> {
             return Typed::fail("the plan itself is no value", span);
         }
         self.read(name, binding, ReadKind::Value, span);
-        let open = !self.holds(&binding.guard);
-        let ty = if open { binding.ty.clone().optional() } else { binding.ty.clone() };
+        let (ty, open) = self.given(binding);
+        let ty = if open { ty.optional() } else { ty };
         Typed::new(Op::Place(binding.place), self.seen(name, ty), span)
     }
 
@@ -113,18 +113,14 @@ impl Checker<'_> {
     pub(super) fn winner(&mut self, arguments: &[ast::Argument], span: Span) -> Typed {
         if let [ast::Argument { value: ast::Expr { kind: ast::ExprKind::Name(name), span: place }, .. }] = arguments {
             match self.scope.lookup(name) {
-                Lookup::Found(binding) if !binding.branches.is_empty() => {
-                    self.read(name, &binding, ReadKind::Value, *place);
-                    let names = binding.branches.iter().map(|name| Type::Literal(Literal::String(name.clone())));
-                    let ty = Type::union(names);
-                    let ty = if self.holds(&binding.guard) || self.is_shown(Some(name), &report::written(name), true) {
-                        ty
-                    } else {
-                        ty.optional()
-                    };
-                    return Typed::new(Op::Winner(binding.place), ty, span);
+                Lookup::Found(binding) => {
+                    if let Some(winner) = self.winner_type(&binding) {
+                        self.read(name, &binding, ReadKind::Value, *place);
+                        let there = !self.given(&binding).1 || self.is_shown(Some(name), &report::written(name), true);
+                        let ty = if there { winner } else { winner.optional() };
+                        return Typed::new(Op::Winner(binding.place), ty, span);
+                    }
                 }
-                Lookup::Found(_) => {}
                 lookup => return self.no_value(name, &lookup, *place),
             }
         }

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use super::canonical::canonical;
 use super::report::written;
 use super::{Checker, Local};
-use crate::sema::Atom;
+use crate::sema::presence::Known;
+use crate::sema::{Atom, Binding, Definition};
 use crate::source::Span;
 use crate::syntax::ast;
+use crate::types::{Refinement, Type, refine};
 
 /// The parts of a condition that all have to hold: `a && !b` is the atoms `a` and not `b`.
 ///
@@ -37,6 +39,11 @@ fn collect(condition: &ast::Expr, negated: bool, atoms: &mut Vec<Atom>) {
         ast::ExprKind::Chain { first, rest } => match rest.first().map(|link| link.operator) {
             Some(ast::BinaryOp::And) if !negated => each(first, rest, negated, atoms),
             Some(ast::BinaryOp::Or) if negated => each(first, rest, negated, atoms),
+            Some(ast::BinaryOp::And | ast::BinaryOp::Or) => {
+                let mut parts = Vec::new();
+                each(first, rest, !negated, &mut parts);
+                atoms.push(Atom { not_all: parts.into(), ..atom(condition, negated) });
+            }
             Some(ast::BinaryOp::NotEqual) if rest.len() == 1 => {
                 let mut positive = condition.clone();
                 if let ast::ExprKind::Chain { rest, .. } = &mut positive.kind {
@@ -50,11 +57,82 @@ fn collect(condition: &ast::Expr, negated: bool, atoms: &mut Vec<Atom>) {
         },
         ast::ExprKind::Call { function, arguments } if &*function.text == "has" => match arguments.as_slice() {
             [ast::Argument { value: ast::Expr { kind: ast::ExprKind::Name(name), .. }, .. }] => {
-                atoms.push(Atom { text: null_test(name).into(), negated: !negated });
+                atoms.push(simple(null_test(name), !negated));
             }
             _ => atoms.push(atom(condition, negated)),
         },
         _ => atoms.push(atom(condition, negated)),
+    }
+}
+
+/// The type of the values of a type for which a condition over `variable` holds.
+pub(super) fn refined(ty: &Type, variable: &str, condition: &ast::Expr) -> Type {
+    let mut tests = Vec::new();
+    tests_of(condition, false, variable, &mut tests);
+    tests.iter().fold(ty.clone(), |ty, (path, known)| refine(&ty, path, *known))
+}
+
+/// What a condition says of a variable and of its fields.
+fn tests_of(condition: &ast::Expr, negated: bool, variable: &str, tests: &mut Vec<(Vec<Arc<str>>, Refinement)>) {
+    match &condition.kind {
+        ast::ExprKind::Unary { operators, operand }
+            if operators.iter().all(|(operator, _)| *operator == ast::UnaryOp::Not) =>
+        {
+            tests_of(operand, negated ^ (operators.len() % 2 == 1), variable, tests);
+        }
+        ast::ExprKind::Chain { first, rest } => match (rest.first().map(|link| link.operator), rest.as_slice()) {
+            (Some(ast::BinaryOp::And), _) if !negated => all_tests_of(first, rest, negated, variable, tests),
+            (Some(ast::BinaryOp::Or), _) if negated => all_tests_of(first, rest, negated, variable, tests),
+            (Some(operator @ (ast::BinaryOp::Equal | ast::BinaryOp::NotEqual)), [link])
+                if (operator == ast::BinaryOp::NotEqual) != negated =>
+            {
+                let sides = [(&**first, &link.operand), (&link.operand, &**first)];
+                let tested = sides.into_iter().find(|(_, other)| is_null(other)).map(|(tested, _)| tested);
+                tests.extend(
+                    tested.and_then(|tested| fields_of(tested, variable)).map(|path| (path, Refinement::NotNull)),
+                );
+            }
+            _ => {}
+        },
+        ast::ExprKind::Call { function, arguments } if &*function.text == "has" && !negated => {
+            let [argument] = arguments.as_slice() else { return };
+            let Some(path) = fields_of(&argument.value, variable) else { return };
+            let known = if path.is_empty() { Refinement::NotNull } else { Refinement::NotMissing };
+            tests.push((path, known));
+        }
+        _ => tests.extend(fields_of(condition, variable).map(|path| (path, Refinement::Is(!negated)))),
+    }
+}
+
+fn all_tests_of(
+    first: &ast::Expr,
+    rest: &[ast::ChainLink],
+    negated: bool,
+    variable: &str,
+    tests: &mut Vec<(Vec<Arc<str>>, Refinement)>,
+) {
+    for operand in std::iter::once(first).chain(rest.iter().map(|link| &link.operand)) {
+        tests_of(operand, negated, variable, tests);
+    }
+}
+
+fn is_null(expression: &ast::Expr) -> bool {
+    matches!(expression.kind, ast::ExprKind::Literal(ast::Literal::Null))
+}
+
+/// The fields behind a variable, where an expression is a path of nothing else.
+fn fields_of(expression: &ast::Expr, variable: &str) -> Option<Vec<Arc<str>>> {
+    match &expression.kind {
+        ast::ExprKind::Name(name) if **name == *variable => Some(Vec::new()),
+        ast::ExprKind::Path { base, links } => {
+            let mut path = fields_of(base, variable)?;
+            for link in links {
+                let ast::LinkKind::Field { name, .. } = &link.kind else { return None };
+                path.push(name.text.clone());
+            }
+            Some(path)
+        }
+        _ => None,
     }
 }
 
@@ -66,7 +144,17 @@ fn each(first: &ast::Expr, rest: &[ast::ChainLink], negated: bool, atoms: &mut V
 }
 
 fn atom(condition: &ast::Expr, negated: bool) -> Atom {
-    Atom { text: canonical(condition).into(), negated }
+    simple(canonical(condition), negated)
+}
+
+/// A condition without parts.
+pub(super) fn simple(text: impl Into<Arc<str>>, negated: bool) -> Atom {
+    Atom { text: text.into(), negated, not_all: Arc::default() }
+}
+
+/// What holds where a condition does not.
+pub(in crate::sema) fn opposite(atom: &Atom) -> Vec<Atom> {
+    if atom.not_all.is_empty() { vec![simple(atom.text.clone(), !atom.negated)] } else { atom.not_all.to_vec() }
 }
 
 /// The condition that a name is null, in canonical text.
@@ -130,16 +218,28 @@ impl Checker<'_> {
         self.known(root).any(|atom| atom.negated == negated && plain(&atom.text) == text)
     }
 
-    /// Whether every part of a guard holds here.
-    pub(super) fn holds(&self, guard: &[Atom]) -> bool {
-        guard.iter().all(|atom| self.facts.contains(atom) || self.scope.facts().contains(atom))
+    /// What is known here.
+    pub(super) fn knowledge(&self) -> Known<'_> {
+        Known { facts: [self.scope.facts(), &self.facts], excluded: [self.scope.excluded(), &self.excluded] }
     }
 
-    /// The one part of a guard that is not known to hold, where it is just one.
-    pub(super) fn open_part<'g>(&self, guard: &'g [Atom]) -> Option<&'g Atom> {
-        let mut open = guard.iter().filter(|atom| !self.holds(std::slice::from_ref(*atom)));
-        let first = open.next()?;
-        open.next().is_none().then_some(first)
+    /// The type of a name here and whether it may be absent: that of the statements that may have given it.
+    pub(super) fn given(&self, binding: &Binding) -> (Type, bool) {
+        let known = self.knowledge();
+        let open = !known.gives(&binding.definitions);
+        if let [only] = &*binding.definitions {
+            return (only.ty.clone(), open);
+        }
+        (Type::union(possible(&known, binding).map(|definition| definition.ty.clone())), open)
+    }
+
+    /// The type of `winner(x)`, if one of the statements that may have given the name is a race. Where another has, there
+    /// is none.
+    pub(super) fn winner_type(&self, binding: &Binding) -> Option<Type> {
+        let known = self.knowledge();
+        let winners = possible(&known, binding).map(|definition| definition.winner.clone()).collect::<Vec<_>>();
+        let races = winners.iter().any(Option::is_some);
+        races.then(|| Type::union(winners.into_iter().map(|winner| winner.unwrap_or(Type::Null))))
     }
 
     /// The facts that may speak of a path that begins with this name.
@@ -156,12 +256,15 @@ impl Checker<'_> {
     }
 
     /// What a `match` around this says about its subject, where this is it.
-    pub(super) fn narrowed_type(&self, path: &str) -> Option<&crate::types::Type> {
+    pub(super) fn narrowed_type(&self, path: &str) -> Option<&Type> {
         self.narrowed.iter().rev().find(|(subject, _)| subject == path).map(|(_, ty)| ty)
     }
+}
 
-    /// A name that stands for one value, as the text of an atom.
-    pub(super) fn known_text(text: impl Into<Arc<str>>, negated: bool) -> Atom {
-        Atom { text: text.into(), negated }
-    }
+/// The statements that may have given a name, as far as is known.
+fn possible<'a>(known: &Known<'_>, binding: &'a Binding) -> impl Iterator<Item = &'a Definition> {
+    let refuted = |definition: &Definition| binding.definitions.len() > 1 && known.refutes(&definition.guard);
+    let none = binding.definitions.iter().all(refuted);
+    let live = binding.definitions.iter().map(move |definition| (definition, none || !refuted(definition)));
+    live.collect::<Vec<_>>().into_iter().filter(|(_, live)| *live).map(|(definition, _)| definition)
 }

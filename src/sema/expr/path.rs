@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Checker, Link, LinkOp, Node, Op, Typed, combine, narrow, report};
-use crate::sema::Lookup;
+use crate::sema::{Atom, Lookup};
 use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::{FieldLookup, Type, field, field_names};
@@ -109,9 +109,20 @@ impl Checker<'_> {
             return None;
         }
         let Lookup::Found(binding) = self.scope.lookup(name) else { return None };
-        let open = binding.guard.iter().filter(|atom| !self.holds(std::slice::from_ref(*atom)));
-        let parts: Vec<String> = open.map(report::atom_text).collect();
-        (!parts.is_empty()).then(|| parts.join(" && "))
+        let known = self.knowledge();
+        if known.gives(&binding.definitions) {
+            return None;
+        }
+        let possible = binding.definitions.iter().filter(|definition| !known.refutes(&definition.guard));
+        let open = |atom: &&Atom| !known.holds(std::slice::from_ref(*atom));
+        let mut ways = possible
+            .map(|definition| {
+                let parts = definition.guard.iter().filter(open).map(report::atom_text);
+                parts.collect::<Vec<_>>().join(" && ")
+            })
+            .collect::<Vec<_>>();
+        ways.dedup();
+        (!ways.is_empty()).then(|| ways.join(" || "))
     }
 
     /// What conditions and arms around this say about the value so far.
@@ -247,7 +258,7 @@ impl Checker<'_> {
                 Some((ast::Link { kind: ast::LinkKind::Call { name: tool, .. }, span: call }, _)) => {
                     let call = base.span.to(*call);
                     let mut diagnostic =
-                        report::call_in_expression(name, tool, call, self.origin, &self.scope.visible());
+                        report::call_in_expression(Some(name), tool, call, self.origin, &self.scope.visible());
                     if let Some(fix) = diagnostic.fix.as_mut() {
                         // A step of its own always calls, and once.
                         fix.safe = !self.lazy;

@@ -48,7 +48,7 @@ impl Checker<'_> {
             checked.push(CheckedPattern { matcher, subject: Type::union(left), facts: own });
             cases.retain(|case| !takes_all(pattern, case));
             if takes_null(pattern) {
-                facts.push(Self::known_text(format!("{text} == null"), true));
+                facts.push(narrow::simple(format!("{text} == null"), true));
             }
             previous = Some(*span);
         }
@@ -225,14 +225,14 @@ fn arm_facts(pattern: &ast::Pattern, place: &str, facts: &mut Vec<Atom>) {
     match &pattern.kind {
         ast::PatternKind::Any | ast::PatternKind::Or(_) => {}
         ast::PatternKind::Literal(ast::Literal::Bool(truth)) => {
-            facts.push(Checker::known_text(place.to_owned(), !*truth));
+            facts.push(narrow::simple(place.to_owned(), !*truth));
         }
         ast::PatternKind::Literal(written) => {
             let is_null = matches!(written, ast::Literal::Null);
-            facts.push(Checker::known_text(format!("{place} == null"), !is_null));
+            facts.push(narrow::simple(format!("{place} == null"), !is_null));
         }
         ast::PatternKind::Object(fields) => {
-            facts.push(Checker::known_text(format!("{place} == null"), true));
+            facts.push(narrow::simple(format!("{place} == null"), true));
             for (name, inner) in fields {
                 arm_facts(inner, &format!("{place}.{}", name.text), facts);
             }

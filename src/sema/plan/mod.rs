@@ -7,6 +7,7 @@ mod settings;
 mod step;
 mod task;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::expr::Code;
@@ -79,6 +80,9 @@ pub struct Block {
     /// The number of values that a frame holds: parameters and local names first.
     pub slots: u32,
     pub nodes: Vec<Node>,
+    /// The nodes of each slot that more than one gives, in source order: branches of one `if` may define one name, and at
+    /// most one of them runs.
+    pub shared: BTreeMap<u32, Vec<u32>>,
 }
 
 /// One statement, or the condition of a guard.
@@ -170,6 +174,20 @@ impl Block {
     #[must_use]
     pub fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id.0 as usize]
+    }
+
+    /// The nodes that give the value of a slot, in source order.
+    pub fn givers(&self, slot: u32) -> impl Iterator<Item = &Node> {
+        self.nodes.iter().filter(move |node| node.slot == Some(slot))
+    }
+
+    /// All nodes that give the value of this one's slot, where there are others.
+    #[must_use]
+    pub fn siblings(&self, node: &Node) -> Option<&[u32]> {
+        if self.shared.is_empty() {
+            return None;
+        }
+        self.shared.get(&node.slot?).map(Vec::as_slice)
     }
 }
 

@@ -202,7 +202,7 @@ pub enum Wait {
     For(Code),
     /// `wait until t`
     Until(Code),
-    /// `wait for EVENT [-> T]`; its value is what the event brings.
+    /// `wait for EVENT [-> T]`; its value is what the event brings, and T the declared type of what signals bring.
     Event { on: Event, payload: Option<Type> },
 }
 

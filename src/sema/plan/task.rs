@@ -55,8 +55,10 @@ pub struct Listener {
     /// Of its name.
     pub span: Span,
     pub on: Event,
-    /// The type of slot 0 of a firing's frame, where `as` names it. It holds what the event brings: the error of
-    /// `is failed`, the payload of a signal, else the context of the task in the snapshot.
+    /// The declared type of what signals bring.
+    pub payload: Option<Type>,
+    /// The type of slot 0 of a firing's frame, where `as` names it. It holds what the event brings, by its kind: the payload
+    /// of a signal, the context of a task in the snapshot, the error or the value of a step.
     pub brings: Option<Type>,
     /// Tested on the snapshot, in the frame of a firing.
     pub when: Option<Code>,

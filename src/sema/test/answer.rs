@@ -239,7 +239,7 @@ fn path_of(expression: &ast::Expr) -> Option<(String, String)> {
 /// What stands at a path without indices.
 fn question<'p>(plan: &'p Plan, place: &str) -> Option<Question<'p>> {
     let mut found = None;
-    each_step(plan, BlockId(0), "", &mut |path, step| {
+    each_step((plan, true), BlockId(0), "", &mut |path, step, _| {
         let rest = place.strip_prefix(path);
         let asks = match (rest, &step.kind) {
             (Some(rest), _) if rest.strip_prefix('.') == Some(GATE) => has_gate(step).then_some(Question::Gate(step)),
@@ -269,7 +269,7 @@ fn has_gate(step: &Step) -> bool {
 /// Every path at which a plan asks people, without the indices of elements.
 fn questions(plan: &Plan) -> Vec<String> {
     let mut known = Vec::new();
-    each_step(plan, BlockId(0), "", &mut |path, step| {
+    each_step((plan, true), BlockId(0), "", &mut |path, step, _| {
         if has_gate(step) {
             known.push(format!("{path}.{GATE}"));
         }
@@ -281,24 +281,44 @@ fn questions(plan: &Plan) -> Vec<String> {
     known
 }
 
-/// Every step of a plan and of those that it calls, with its path without the indices of elements.
-fn each_step<'p>(plan: &'p Plan, block: BlockId, before: &str, visit: &mut dyn FnMut(&str, &'p Step)) {
+/// The steps at a path without indices, and whether they are the plan's own and not of one that it calls: several where
+/// branches of one `if` give the name.
+#[must_use]
+pub fn steps_at<'p>(plan: &'p Plan, place: &str) -> Vec<(&'p Step, bool)> {
+    let mut found = Vec::new();
+    each_step((plan, true), BlockId(0), "", &mut |path, step, (own, named)| {
+        // What takes a step back, or looks whether it happened, has no name of its own.
+        if path == place && named {
+            found.push((step, own));
+        }
+    });
+    found
+}
+
+/// Every step of a plan and of those that it calls, with its path without the indices of elements, whether it is the
+/// plan's own, and whether it has a name.
+fn each_step<'p>(
+    (plan, own): (&'p Plan, bool),
+    block: BlockId,
+    before: &str,
+    visit: &mut dyn FnMut(&str, &'p Step, (bool, bool)),
+) {
     for node in &plan.block(block).nodes {
         let name = node.name.as_deref().unwrap_or_default();
         let path =
             if before.is_empty() || name.is_empty() { format!("{before}{name}") } else { format!("{before}.{name}") };
         if let Some(step) = node.step() {
-            visit(&path, step);
+            visit(&path, step, (own, node.name.is_some()));
             if let StepKind::Call(Call { target: Target::Plan(index, _), .. }) = &step.kind
                 && let Some(called) = plan.plans.get(*index)
             {
-                each_step(called, BlockId(0), &path, visit);
+                each_step((called, false), BlockId(0), &path, visit);
             }
         }
         node.inner(&mut |inner| {
             let label = plan.block(inner).label.as_deref();
             let path = label.map_or_else(|| path.clone(), |label| format!("{path}.{label}"));
-            each_step(plan, inner, &path, visit);
+            each_step((plan, own), inner, &path, visit);
         });
     }
 }
@@ -307,7 +327,7 @@ fn each_step<'p>(plan: &'p Plan, block: BlockId, before: &str, visit: &mut dyn F
 fn signals(plan: &Plan, heard: &mut Vec<(Arc<str>, Type)>) {
     for node in plan.blocks.iter().flat_map(|block| &block.nodes) {
         let (on, ty): (&Event, Type) = match &node.kind {
-            NodeKind::Listener(listener) => (&listener.on, listener.brings.clone().unwrap_or(Type::Any)),
+            NodeKind::Listener(listener) => (&listener.on, listener.payload.clone().unwrap_or(Type::Any)),
             NodeKind::Step(step) => match &step.kind {
                 StepKind::Wait(wait) => match &**wait {
                     Wait::Event { on, payload } => (on, payload.clone().unwrap_or(Type::Any)),

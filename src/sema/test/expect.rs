@@ -349,7 +349,16 @@ fn usage() -> Type {
 
 /// Every step by its path; those of the plan itself are known now.
 fn steps(plan: &Plan) -> Type {
-    let own = plan.body().nodes.iter().filter_map(|node| Some((&**node.name.as_ref()?, step(&node.step()?.ty))));
+    let mut own: Vec<(&str, Type)> = Vec::new();
+    for node in &plan.body().nodes {
+        let (Some(name), Some(step)) = (&node.name, node.step()) else { continue };
+        match own.iter_mut().find(|(known, _)| *known == &**name) {
+            // Branches of one `if` give it.
+            Some((_, output)) => *output = Type::union([output.clone(), step.ty.clone()]),
+            None => own.push((name, step.ty.clone())),
+        }
+    }
+    let own = own.into_iter().map(|(name, output)| (name, step(&output)));
     object(own.collect(), Rest::Typed(step(&Type::Any)))
 }
 
@@ -370,10 +379,15 @@ fn step(output: &Type) -> Type {
 }
 
 fn tasks(plan: &Plan) -> Type {
-    let own = plan.tasks.iter().map(|task| {
+    let mut own: Vec<(&str, Type)> = Vec::new();
+    for task in &plan.tasks {
         let status = union(task.statuses.iter().map(|status| &**status));
-        let fields = vec![("status", status), ("context", task.context.clone())];
-        (&*task.name, object(fields, Rest::Closed))
-    });
-    object(own.collect(), Rest::Closed)
+        let ty = object(vec![("status", status), ("context", task.context.clone())], Rest::Closed);
+        match own.iter_mut().find(|(known, _)| *known == &*task.name) {
+            // Blocks beside each other may give it.
+            Some((_, known)) => *known = Type::union([known.clone(), ty]),
+            None => own.push((&task.name, ty)),
+        }
+    }
+    object(own, Rest::Closed)
 }

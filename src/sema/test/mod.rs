@@ -22,7 +22,7 @@ use crate::syntax::ast;
 use crate::types::Type;
 use crate::value::Value;
 
-pub use answer::without_indices;
+pub use answer::{steps_at, without_indices};
 pub use expect::{Asked, Caller, Place as OutcomePlace};
 pub use item::{
     Comparison, Expect, ExpectedCodes, Mock, MockReaction, Reaction, Row, Snapshot, SnapshotOf, Test, TestAnswer,

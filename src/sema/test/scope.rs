@@ -44,6 +44,5 @@ impl Scope for Slots {
 /// What a slot of the test's own frame holds.
 pub(super) fn binding(slot: usize, ty: Type) -> Binding {
     let place = Place { up: 0, slot: u32::try_from(slot).unwrap_or(u32::MAX) };
-    let (guard, branches) = (Arc::default(), Arc::default());
-    Binding { kind: NameKind::Local, place, ty, guard, span: Span::at(0), branches }
+    Binding::always(NameKind::Local, place, ty, Span::at(0))
 }

@@ -74,7 +74,9 @@ impl Writer {
     /// What stands under a key; `None` where the level holds no further bodies.
     fn property(&mut self, key: &Key, shape: &Shape, level: usize) -> Option<Value> {
         let held = match key.slot {
-            Slot::Name | Slot::Text | Slot::Type | Slot::Pattern | Slot::Tool => json!({ "type": "string" }),
+            Slot::Name | Slot::Text | Slot::Type | Slot::Pattern | Slot::Tool | Slot::Callee => {
+                json!({ "type": "string" })
+            }
             Slot::Names(_) => json!({ "type": "array", "items": { "type": "string" } }),
             Slot::Word(word) => word_schema(word),
             Slot::Flag => json!({ "type": "boolean" }),
@@ -259,6 +261,7 @@ impl Completion<'_> {
             | Slot::Type
             | Slot::Pattern
             | Slot::Tool
+            | Slot::Callee
             | Slot::Arguments => value.clone(),
         }
     }

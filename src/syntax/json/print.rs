@@ -314,8 +314,20 @@ impl Encoder {
                 object.done()
             }
             None if matches!(expr.kind, ExprKind::Error) => self.value(expr),
-            None => canonical(expr).into(),
+            None => self.plan_call(expr).unwrap_or_else(|| canonical(expr).into()),
         }
+    }
+
+    /// A call of a plan of the file.
+    fn plan_call(&mut self, expr: &Expr) -> Option<Value> {
+        let ExprKind::Call { function, arguments } = &expr.kind else { return None };
+        let arguments = named(arguments)?;
+        let mut object = Object::new();
+        object.put("tool", canonical_name(&function.text));
+        if !arguments.is_empty() {
+            object.put("arguments", self.arguments(&arguments));
+        }
+        Some(object.done())
     }
 
     pub fn arguments(&mut self, arguments: &[(&Name, &Expr)]) -> Value {

@@ -311,7 +311,7 @@ fn wanted(slot: Slot) -> &'static str {
         Slot::Type => "a type such as \"string\"",
         Slot::Pattern => "a pattern such as \"_\"",
         Slot::Value | Slot::Settings => "an expression in a string, a text such as {\"text\": \"…\"}, or a value",
-        Slot::Tool => "a tool such as \"mail.send\"",
+        Slot::Tool | Slot::Callee => "a tool such as \"mail.send\"",
         Slot::Call => "a call such as {\"tool\": \"mail.send\", \"arguments\": {}}",
         Slot::Arguments | Slot::Object(_) | Slot::Choice(_) => "an object",
         Slot::Names(_) | Slot::Objects(_) | Slot::Choices(_) => "a list",

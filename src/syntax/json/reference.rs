@@ -65,6 +65,7 @@ fn keys(keys: &'static [Key], alone: &mut Vec<&'static Shape>) -> String {
             | Slot::Value
             | Slot::Settings
             | Slot::Tool
+            | Slot::Callee
             | Slot::Arguments
             | Slot::Choice(_)
             | Slot::Choices(_) => None,
@@ -90,7 +91,7 @@ fn held(key: &Key) -> String {
         Slot::Pattern => "pattern".to_owned(),
         Slot::Value => "value".to_owned(),
         Slot::Settings => "settings".to_owned(),
-        Slot::Tool => "tool".to_owned(),
+        Slot::Tool | Slot::Callee => "tool".to_owned(),
         Slot::Arguments => "{ name: value }".to_owned(),
         Slot::Call => "call".to_owned(),
         Slot::Object(shape) => shape.kind.to_owned(),

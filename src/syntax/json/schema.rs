@@ -102,7 +102,7 @@ fn slot(slot: Slot, shared: &mut Vec<&'static Shape>) -> Value {
         Slot::Name => word(Word::Name),
         Slot::Names(kind) => json!({ "type": "array", "items": word(kind) }),
         Slot::Word(kind) => word(kind),
-        Slot::Text | Slot::Type | Slot::Pattern => json!({ "type": "string" }),
+        Slot::Text | Slot::Type | Slot::Pattern | Slot::Callee => json!({ "type": "string" }),
         Slot::Flag => json!({ "type": "boolean" }),
         Slot::Value | Slot::Settings => json!({ "$ref": "#/$defs/value" }),
         Slot::Tool => json!({ "type": "string", "pattern": "^.+\\..+$" }),

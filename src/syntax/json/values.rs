@@ -195,6 +195,11 @@ impl Reader<'_> {
             return Some(self.expression(value, false, 0));
         }
         let Some(call) = self.fields(value, &CALL) else { return Some(missing(span(value))) };
+        if let Some(plan) = self.plan_name(&call, "tool") {
+            let arguments = self.arguments(&call, "arguments").unwrap_or_default();
+            let whole = arguments.last().map_or(plan.span, |last| plan.span.to(last.span));
+            return Some(Expr { span: whole, kind: ExprKind::Call { function: plan, arguments } });
+        }
         let (namespace, name) = self.tool(&call, "tool");
         let arguments = self.arguments(&call, "arguments").unwrap_or_default();
         let whole = match arguments.last() {
@@ -205,6 +210,16 @@ impl Reader<'_> {
         let link_span = Span { start: name.span.start, end: whole.end.max(name.span.end) };
         let link = Link { span: link_span, kind: LinkKind::Call { name, safe: false, arguments } };
         Some(Expr { span: whole, kind: ExprKind::Path { base, links: vec![link] } })
+    }
+
+    /// The name of a plan of the file, where no namespace stands before it.
+    fn plan_name(&self, fields: &Fields<'_>, key: &str) -> Option<Name> {
+        let Some(Value::StringLit(string)) = fields.get(key) else { return None };
+        let extract = Extract::of(self.text, span(string));
+        let quoted = extract.text.strip_prefix('`').and_then(|name| name.strip_suffix('`'));
+        let name = quoted.or_else(|| (!extract.text.contains('.')).then_some(&*extract.text))?;
+        let place = || extract.span(Span::new(0, extract.text.len()));
+        is_name(name).then(|| Name { text: Arc::from(name), span: place() })
     }
 
     /// The namespace and the name of a tool.

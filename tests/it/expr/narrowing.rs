@@ -89,7 +89,7 @@ fn a_variable_of_a_macro_hides_what_is_known_of_another() {
     let world = world().name("pcs", list, Value::list([])).when("has(o.n) && pc != null");
     assert_eq!(world.codes("pcs.map(o, o.x + 1)"), ["shadowed-name", "maybe-absent"]);
     assert_eq!(world.ty("pcs.map(p, has(p.x), p.x + 1)"), "int[]");
-    assert_eq!(world.ty("pcs.filter(p, has(p.x) && p.x > 1)"), "{ x?: int }[]");
+    assert_eq!(world.ty("pcs.filter(p, has(p.x) && p.x > 1)"), "{ x: int }[]");
 }
 
 #[test]

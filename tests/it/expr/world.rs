@@ -8,10 +8,10 @@ use planrun::diag::Diagnostic;
 use planrun::eval::{Environment, EvalError, evaluate};
 use planrun::protocol::StepState;
 use planrun::sema::expr::{Checker, Code, Expectation, atoms};
-use planrun::sema::{Atom, Binding, Lookup, NameKind, Place, Scope};
+use planrun::sema::{Atom, Binding, Definition, Lookup, NameKind, Place, Scope};
 use planrun::source::{SourceFile, Span};
 use planrun::syntax::parse_expression;
-use planrun::types::{Field, Rest, Type};
+use planrun::types::{Field, Literal, Rest, Type};
 use planrun::value::Value;
 
 /// What is around an expression.
@@ -71,14 +71,10 @@ impl World {
     fn bind(mut self, name: &str, kind: NameKind, ty: Type, guard: &str, branches: &[&str], value: Value) -> Self {
         let slot = u32::try_from(self.bindings.len()).unwrap();
         let guard = if guard.is_empty() { Vec::new() } else { condition_atoms(guard) };
-        let binding = Binding {
-            kind,
-            place: Place { up: 0, slot },
-            ty,
-            guard: guard.into(),
-            span: Span::new(0, 0),
-            branches: branches.iter().map(|branch| Arc::from(*branch)).collect(),
-        };
+        let names = branches.iter().map(|branch| Type::Literal(Literal::String((*branch).into())));
+        let winner = (!branches.is_empty()).then(|| Type::union(names));
+        let definitions = [Definition { ty, guard: guard.into(), winner }].into();
+        let binding = Binding { kind, place: Place { up: 0, slot }, span: Span::new(0, 0), definitions };
         self.bindings.push((name.into(), binding));
         self.values.push(value);
         self
@@ -167,7 +163,10 @@ impl Environment for World {
     }
 
     fn winner(&self, place: Place) -> Option<Arc<str>> {
-        self.bindings[place.slot as usize].1.branches.first().cloned()
+        match self.bindings[place.slot as usize].1.definitions[0].winner.as_ref()?.members().first()? {
+            Type::Literal(Literal::String(first)) => Some(first.clone()),
+            _ => None,
+        }
     }
 }
 

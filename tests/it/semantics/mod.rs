@@ -2,10 +2,14 @@
 
 mod absence;
 mod budget;
+mod calls;
+mod classes;
 mod effects;
+mod events;
 mod failure;
 mod flow;
 mod listeners;
+mod names;
 mod order;
 mod output;
 mod pause;

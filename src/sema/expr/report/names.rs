@@ -77,18 +77,21 @@ pub(in crate::sema::expr) fn not_an_object(name: &ast::Name, ty: &Type, path: &s
 
 /// `ns.tool(…)` where a value is wanted. With the text and its statement, the fix is a step of its own.
 pub(in crate::sema::expr) fn call_in_expression(
-    namespace: &str,
-    tool: &ast::Name,
+    namespace: Option<&str>,
+    callee: &ast::Name,
     call: Span,
     origin: Option<(&SourceFile, Span)>,
     taken: &[Arc<str>],
 ) -> Diagnostic {
-    let name = free_name(&tool.text, taken);
-    let message = format!("the tool `{namespace}.{}` is called inside an expression", tool.text);
-    let diagnostic = Diagnostic::new(&names::CALL_IN_EXPRESSION, call, message).note("a call of a tool").help(format!(
-        "call it in a step of its own, `step {name} = {namespace}.{}(…)`, and read `{name}` here",
-        tool.text
-    ));
+    let name = free_name(&callee.text, taken);
+    let (what, path) = match namespace {
+        Some(namespace) => ("tool", format!("{namespace}.{}", callee.text)),
+        None => ("plan", callee.text.to_string()),
+    };
+    let message = format!("the {what} `{path}` is called inside an expression");
+    let help = format!("call it in a step of its own, `step {name} = {path}(…)`, and read `{name}` here");
+    let diagnostic =
+        Diagnostic::new(&names::CALL_IN_EXPRESSION, call, message).note(format!("a call of a {what}")).help(help);
     let Some((source, statement)) = origin else { return diagnostic };
     let position = source.position(statement.start);
     let indent = " ".repeat(position.column.saturating_sub(1) as usize);

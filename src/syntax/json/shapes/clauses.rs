@@ -68,9 +68,9 @@ pub(in crate::syntax::json) static RECOVER: Shape = alone(
 pub(in crate::syntax::json) static CALL: Shape = alone(
     "call",
     "a call",
-    "A call of a tool.",
+    "A call of a tool or a plan.",
     &[&[
-        must("tool", Slot::Tool, "namespace.tool"),
+        must("tool", Slot::Callee, "namespace.tool, or the name of a plan of the file"),
         may("arguments", Slot::Arguments, "Values under the names of arguments."),
     ]],
 );

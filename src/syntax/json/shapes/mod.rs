@@ -54,6 +54,8 @@ pub(in crate::syntax::json) enum Slot {
     Settings,
     /// `namespace.tool`
     Tool,
+    /// `namespace.tool`, or the name of a plan of the file.
+    Callee,
     /// An object of values under the names of arguments.
     Arguments,
     /// A call of a tool, or an expression.

@@ -1,0 +1,128 @@
+//! What an event brings, by its kind: the payload of a signal, the context of a task, the value or the error of a step.
+
+use super::checker::PlanChecker;
+use super::expr::StateTest;
+use super::plan::{Event, EventKind, PlanTest};
+use super::scope::{Lookup, Scope as _};
+use crate::protocol::StepState;
+use crate::types::Type;
+
+/// What a condition may bring.
+#[derive(Default)]
+struct Sources {
+    signals: Vec<Type>,
+    others: Vec<Type>,
+    /// Whether it always brings something.
+    certain: bool,
+}
+
+impl Sources {
+    fn one(ty: Type) -> Self {
+        Self { signals: Vec::new(), others: vec![ty], certain: true }
+    }
+
+    fn join(&mut self, other: Self) {
+        self.signals.extend(other.signals);
+        self.others.extend(other.others);
+    }
+}
+
+impl PlanChecker<'_> {
+    /// The type of what an event brings: a union by kind of event. `payload` is the declared type of signals.
+    pub(super) fn brought(&self, on: &Event, payload: Option<&Type>) -> Type {
+        let mut speaks_of_signals = false;
+        on.leaves(&mut |leaf| speaks_of_signals |= matches!(leaf.kind, EventKind::Signal(_)));
+        if let Some(payload) = payload.filter(|_| !speaks_of_signals) {
+            return payload.clone();
+        }
+        let Sources { signals, others, certain } = self.sources(on, on, payload);
+        let nothing = (!certain).then_some(Type::Null);
+        Type::union(signals.into_iter().chain(others).chain(nothing))
+    }
+
+    /// What a part of a condition may bring; `within` is the largest part that holds as a whole whenever this one brings
+    /// something.
+    fn sources(&self, part: &Event, within: &Event, payload: Option<&Type>) -> Sources {
+        match &part.kind {
+            // The first alternative that holds is taken.
+            EventKind::Any(parts) => {
+                let mut all = Sources { certain: true, ..Sources::default() };
+                for part in parts {
+                    let sources = self.sources(part, part, payload);
+                    all.certain &= sources.certain;
+                    all.join(sources);
+                }
+                all
+            }
+            EventKind::All(parts) => first_of(parts.iter().map(|part| self.sources(part, within, payload))),
+            EventKind::Not(inner) if matches!(inner.kind, EventKind::Signal(_)) => Sources::default(),
+            EventKind::Not(inner) => Sources::one(self.of_leaf(inner, within, true)),
+            EventKind::Signal(_) => {
+                Sources { signals: vec![payload.cloned().unwrap_or(Type::Any)], others: Vec::new(), certain: true }
+            }
+            EventKind::Step { .. } | EventKind::Task { .. } | EventKind::Plan(_) | EventKind::Damaged => {
+                Sources::one(self.of_leaf(part, within, false))
+            }
+        }
+    }
+
+    fn of_leaf(&self, leaf: &Event, within: &Event, negated: bool) -> Type {
+        match &leaf.kind {
+            EventKind::Step { name, test, .. } => {
+                let value = match self.names.lookup(name) {
+                    Lookup::Found(binding) => Type::union(binding.definitions.iter().map(|given| given.ty.clone())),
+                    Lookup::Later(_) | Lookup::Namespace | Lookup::Missing => Type::Any,
+                };
+                of_step(value, test.filter(|_| !negated))
+            }
+            EventKind::Task { task: id, .. } => match self.tasks.get(id.0 as usize) {
+                Some(task) => self.contexts.in_snapshot(task, &within.statuses(*id, task)),
+                None => Type::Any,
+            },
+            EventKind::Plan(PlanTest::Failed) if !negated => Type::Error,
+            EventKind::Plan(PlanTest::Completed | PlanTest::Cancelled) if !negated => Type::Null,
+            EventKind::Plan(_) => Type::Error.optional(),
+            EventKind::Signal(_) | EventKind::Not(_) | EventKind::All(_) | EventKind::Any(_) | EventKind::Damaged => {
+                Type::Any
+            }
+        }
+    }
+}
+
+/// What a step brings in a state, or in any.
+fn of_step(value: Type, test: Option<StateTest>) -> Type {
+    match test {
+        None | Some(StateTest::Settled) => Type::union([value, Type::Error, Type::Null]),
+        Some(StateTest::State(state)) => match state {
+            StepState::Completed => value,
+            StepState::Failed | StepState::Unknown => Type::Error,
+            StepState::Pending
+            | StepState::Queued
+            | StepState::Running
+            | StepState::Waiting
+            | StepState::Skipped
+            | StepState::Cancelled => Type::Null,
+        },
+    }
+}
+
+/// What several parts bring that hold together: the first signal among them, else the first part that brings something.
+fn first_of(parts: impl Iterator<Item = Sources>) -> Sources {
+    let parts = parts.collect::<Vec<_>>();
+    let sure = |sources: &Sources| sources.certain && sources.others.is_empty() && !sources.signals.is_empty();
+    if let Some(last) = parts.iter().position(sure) {
+        let signals = parts.into_iter().take(last + 1).flat_map(|sources| sources.signals).collect();
+        return Sources { signals, others: Vec::new(), certain: true };
+    }
+    let no_signals = parts.iter().all(|sources| sources.signals.is_empty());
+    let mut all = Sources::default();
+    for sources in parts {
+        let certain = sources.certain;
+        all.join(sources);
+        all.certain |= certain;
+        if certain && no_signals {
+            break;
+        }
+    }
+    all
+}

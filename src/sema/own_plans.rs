@@ -1,0 +1,248 @@
+//! Plans of a file that call each other by their names: in which order they are checked, and that none calls itself.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::plan::Plan;
+use crate::diag::{Diagnostic, codes};
+use crate::source::Span;
+use crate::syntax::ast;
+
+/// The plans of a file that have been checked so far, by name; nothing for those that cannot be called.
+pub(super) type OwnPlans = BTreeMap<Arc<str>, Option<Arc<Plan>>>;
+
+/// How deep plans of a file may call each other.
+const MAX_ROWS: usize = 32;
+/// How many plans a call may start in all, each counted as often as it is called.
+const MAX_PLANS: usize = 10_000;
+
+/// A call of another plan of the file.
+struct OwnCall {
+    /// The index of the plan that is called.
+    callee: usize,
+    span: Span,
+}
+
+/// Which plans are checked after which.
+pub(super) struct CallOrder {
+    /// Indices of plans: each calls only plans of rows before its own.
+    pub rows: Vec<Vec<usize>>,
+    /// The places of calls that lead back to the plan in which they stand, or too deep. They have been reported.
+    pub circular: BTreeSet<Span>,
+}
+
+impl CallOrder {
+    pub(super) fn of(plans: &[&ast::Plan], diagnostics: &mut Vec<Diagnostic>) -> Self {
+        let names = (0..).zip(plans).map(|(index, plan)| (&*plan.name.text, index)).collect::<BTreeMap<_, _>>();
+        let calls = plans.iter().map(|plan| calls_of(&plan.body, &names)).collect::<Vec<_>>();
+        let mut walk =
+            Walk { plans, calls: &calls, done: vec![None; plans.len()], circular: BTreeSet::new(), diagnostics };
+        for index in 0..plans.len() {
+            walk.visit(index);
+        }
+        let mut rows: Vec<Vec<usize>> = Vec::new();
+        for (index, done) in walk.done.iter().enumerate() {
+            let row = done.map_or(0, |done| done.row);
+            rows.resize_with(rows.len().max(row + 1), Vec::new);
+            if let Some(row) = rows.get_mut(row) {
+                row.push(index);
+            }
+        }
+        Self { rows, circular: walk.circular }
+    }
+}
+
+/// A plan whose calls are known.
+#[derive(Clone, Copy)]
+struct Done {
+    /// One more than the highest of the plans that it calls.
+    row: usize,
+    /// How many plans it starts in all, itself included.
+    plans: usize,
+}
+
+/// A walk along the calls, from each plan in source order.
+struct Walk<'a> {
+    plans: &'a [&'a ast::Plan],
+    calls: &'a [Vec<OwnCall>],
+    done: Vec<Option<Done>>,
+    circular: BTreeSet<Span>,
+    diagnostics: &'a mut Vec<Diagnostic>,
+}
+
+impl Walk<'_> {
+    /// Finds the rows of a plan and of those that it calls. A stack of its own: a file may have any number of plans.
+    fn visit(&mut self, start: usize) {
+        // Plans under way with the number of the call that is looked at, outermost first.
+        let mut open: Vec<(usize, usize)> = Vec::new();
+        let mut next = Some(start).filter(|start| self.done(*start).is_none());
+        loop {
+            if let Some(plan) = next.take() {
+                open.push((plan, 0));
+            }
+            let Some((plan, position)) = open.last_mut() else { return };
+            let Some(call) = self.calls.get(*plan).and_then(|calls| calls.get(*position)) else {
+                let plan = *plan;
+                self.finish(plan);
+                open.pop();
+                continue;
+            };
+            *position += 1;
+            if let Some(first) = open.iter().position(|(plan, _)| *plan == call.callee) {
+                let circle = open.get(first..).unwrap_or_default().to_vec();
+                self.report(call, &circle);
+            } else if self.done(call.callee).is_none() {
+                next = Some(call.callee);
+            }
+        }
+    }
+
+    fn done(&self, plan: usize) -> Option<Done> {
+        self.done.get(plan).copied().flatten()
+    }
+
+    /// Everything that a plan calls is known: what that comes to. The calls that make it too much are reported.
+    fn finish(&mut self, plan: usize) {
+        let mut own = Done { row: 0, plans: 1 };
+        for call in self.calls.get(plan).map_or(&[][..], Vec::as_slice) {
+            let Some(callee) = self.done(call.callee) else { continue };
+            let with = Done { row: own.row.max(callee.row + 1), plans: own.plans.saturating_add(callee.plans) };
+            if with.row < MAX_ROWS && with.plans <= MAX_PLANS {
+                own = with;
+                continue;
+            }
+            let message = if with.row < MAX_ROWS {
+                format!("the calls of this plan start more than {MAX_PLANS} plans in all")
+            } else {
+                format!("plans call each other more than {MAX_ROWS} levels deep")
+            };
+            self.circular.insert(call.span);
+            let diagnostic = Diagnostic::new(&codes::text::TOO_DEEP, call.span, message);
+            self.diagnostics.push(diagnostic.help("call fewer plans from plans, or let one of them do more by itself"));
+        }
+        if let Some(place) = self.done.get_mut(plan) {
+            *place = Some(own);
+        }
+    }
+
+    /// A call that leads back to a plan under way.
+    fn report(&mut self, call: &OwnCall, circle: &[(usize, usize)]) {
+        self.circular.insert(call.span);
+        let name = |plan: usize| self.plans.get(plan).map_or("", |plan| &plan.name.text);
+        let names = circle.iter().map(|(plan, _)| name(*plan)).chain([name(call.callee)]).collect::<Vec<_>>();
+        let message = match circle {
+            [_] => format!("`{}` calls itself", name(call.callee)),
+            _ => format!("plans call each other in a circle: {}", names.join(" → ")),
+        };
+        let mut diagnostic = Diagnostic::new(&codes::names::RECURSIVE_PLAN, call.span, message)
+            .note("this call closes the circle")
+            .help(
+                "a plan may not call itself, not even by way of others; `repeat` goes round a bounded number of times",
+            );
+        let inner = circle.split_last().map_or(&[][..], |(_, before)| before);
+        for (plan, position) in inner {
+            let on_the_way = position.checked_sub(1).and_then(|last| self.calls.get(*plan)?.get(last));
+            if let Some(on_the_way) = on_the_way {
+                diagnostic = diagnostic.label(on_the_way.span, "it goes on from here");
+            }
+        }
+        self.diagnostics.push(diagnostic);
+    }
+}
+
+/// The calls of plans of the file in a body, in source order.
+fn calls_of(body: &ast::Block, names: &BTreeMap<&str, usize>) -> Vec<OwnCall> {
+    let mut finder = Finder { names, calls: Vec::new() };
+    finder.block(body);
+    finder.calls
+}
+
+struct Finder<'a> {
+    names: &'a BTreeMap<&'a str, usize>,
+    calls: Vec<OwnCall>,
+}
+
+impl Finder<'_> {
+    fn block(&mut self, block: &ast::Block) {
+        for statement in &block.statements {
+            match &statement.kind {
+                ast::StatementKind::Step(step) => self.step(step),
+                ast::StatementKind::If { arms, otherwise } => {
+                    arms.iter().map(|(_, block)| block).chain(otherwise).for_each(|block| self.block(block));
+                }
+                ast::StatementKind::Listener { body, .. } => self.block(body),
+                ast::StatementKind::Policy(_)
+                | ast::StatementKind::Allow(_)
+                | ast::StatementKind::Let { .. }
+                | ast::StatementKind::Task { .. }
+                | ast::StatementKind::Set { .. }
+                | ast::StatementKind::Ensure { .. }
+                | ast::StatementKind::Fail { .. }
+                | ast::StatementKind::Reply(_)
+                | ast::StatementKind::Yield(_)
+                | ast::StatementKind::Next(_)
+                | ast::StatementKind::Error => {}
+            }
+        }
+    }
+
+    fn step(&mut self, step: &ast::Step) {
+        match &step.body {
+            ast::StepBody::Call(call) => self.call(call),
+            ast::StepBody::Do(body) | ast::StepBody::Each { body, .. } | ast::StepBody::Repeat { body, .. } => {
+                self.block(body);
+            }
+            ast::StepBody::Race(branches) => branches.iter().for_each(|(_, body)| self.arm(body)),
+            ast::StepBody::Match { arms, .. } => arms.iter().for_each(|arm| self.arm(&arm.body)),
+            ast::StepBody::Ask { .. }
+            | ast::StepBody::Infer { .. }
+            | ast::StepBody::Input { .. }
+            | ast::StepBody::Wait(_)
+            | ast::StepBody::Error => {}
+        }
+        for clause in &step.clauses {
+            match &clause.kind {
+                ast::ClauseKind::Recover { body, .. } => self.arm(body),
+                ast::ClauseKind::Verify { call, .. } | ast::ClauseKind::Undo(ast::Undo::Call(call)) => self.call(call),
+                ast::ClauseKind::Undo(ast::Undo::Do(block)) => self.block(block),
+                ast::ClauseKind::When(_)
+                | ast::ClauseKind::After(_)
+                | ast::ClauseKind::Confirm { .. }
+                | ast::ClauseKind::Timeout(_)
+                | ast::ClauseKind::Within(_)
+                | ast::ClauseKind::Retry(_)
+                | ast::ClauseKind::Until { .. }
+                | ast::ClauseKind::Cache(_)
+                | ast::ClauseKind::Error => {}
+            }
+        }
+    }
+
+    fn arm(&mut self, body: &ast::ArmBody) {
+        match body {
+            ast::ArmBody::Expr(expression) => self.call(expression),
+            ast::ArmBody::Do(block) => self.block(block),
+            ast::ArmBody::Fail { .. } => {}
+        }
+    }
+
+    fn call(&mut self, expression: &ast::Expr) {
+        if let Some((function, _)) = own_call(expression, |name| self.names.contains_key(name))
+            && let Some(callee) = self.names.get(&*function.text)
+        {
+            self.calls.push(OwnCall { callee: *callee, span: expression.span });
+        }
+    }
+}
+
+/// The name and the arguments of a call of a plan of the file. A function of that name is meant where values are given
+/// by their place.
+pub(super) fn own_call(
+    expression: &ast::Expr,
+    is_plan: impl Fn(&str) -> bool,
+) -> Option<(&ast::Name, &[ast::Argument])> {
+    let ast::ExprKind::Call { function, arguments } = &expression.kind else { return None };
+    let by_place = arguments.iter().any(|argument| argument.name.is_none());
+    let is_function = crate::builtins::global(&function.text).is_some();
+    (is_plan(&function.text) && !(by_place && is_function)).then_some((function, arguments))
+}

@@ -1,0 +1,99 @@
+//! What is left of a type where something is known of a value or of a part of it.
+
+use std::sync::Arc;
+
+use super::{Field, Literal, ObjectType, Rest, Type, result_union};
+
+/// What is known of the value at a path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Refinement {
+    /// It is not null: `x.f != null`.
+    NotNull,
+    /// It is not missing: `has(x.f)`.
+    NotMissing,
+    /// It is this truth value: `r.ok`.
+    Is(bool),
+}
+
+/// The type of those values of a type whose part at this path of fields is so.
+#[must_use]
+pub fn refine(ty: &Type, path: &[Arc<str>], known: Refinement) -> Type {
+    let Some((first, rest)) = path.split_first() else {
+        return match known {
+            Refinement::NotNull => ty.without_null(),
+            Refinement::NotMissing => ty.clone(),
+            Refinement::Is(truth) => Type::union(ty.members().iter().filter_map(|member| truth_value(member, truth))),
+        };
+    };
+    // Whatever is known of a part, the whole is there.
+    let kept = ty.members().iter().filter_map(|member| match member {
+        Type::Null => None,
+        Type::Object(object) => refine_object(object, first, rest, known),
+        Type::Result(value) => {
+            let whole = result_union(value);
+            let refined = refine(&whole, path, known);
+            Some(if refined == whole { member.clone() } else { refined })
+        }
+        other => Some(other.clone()),
+    });
+    Type::union(kept)
+}
+
+fn truth_value(member: &Type, truth: bool) -> Option<Type> {
+    match member {
+        Type::Null => None,
+        Type::Literal(Literal::Bool(own)) if *own != truth => None,
+        other => Some(other.clone()),
+    }
+}
+
+/// An object whose field is so; nothing where no such object exists.
+fn refine_object(object: &Arc<ObjectType>, name: &Arc<str>, rest: &[Arc<str>], known: Refinement) -> Option<Type> {
+    let Some(position) = object.fields.iter().position(|field| field.name == *name) else {
+        return (object.rest != Rest::Closed).then(|| Type::Object(object.clone()));
+    };
+    let mut refined = ObjectType::clone(object);
+    let field = refined.fields.get_mut(position)?;
+    let ty = refine(&field.ty, rest, known);
+    if ty == Type::Never {
+        return None;
+    }
+    *field = Field { ty, required: true, ..field.clone() };
+    Some(Type::Object(Arc::new(refined)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn object(fields: &[(&str, Type, bool)]) -> Type {
+        let field = |(name, ty, required): &(&str, Type, bool)| Field {
+            name: (*name).into(),
+            ty: ty.clone(),
+            required: *required,
+        };
+        Type::object(fields.iter().map(field).collect(), Rest::Closed)
+    }
+
+    fn refined(ty: &Type, path: &[&str], known: Refinement) -> String {
+        let path = path.iter().map(|name| Arc::from(*name)).collect::<Vec<_>>();
+        refine(ty, &path, known).to_string()
+    }
+
+    #[test]
+    fn what_a_test_says_is_in_the_type() {
+        let inner = object(&[("b", Type::Int.optional(), false)]);
+        let whole = object(&[("a", inner.optional(), true)]).optional();
+        assert_eq!(refined(&whole, &[], Refinement::NotNull), "{ a: { b?: int? }? }");
+        assert_eq!(refined(&whole, &["a"], Refinement::NotNull), "{ a: { b?: int? } }");
+        assert_eq!(refined(&whole, &["a", "b"], Refinement::NotNull), "{ a: { b: int } }");
+        assert_eq!(refined(&whole, &["a", "b"], Refinement::NotMissing), "{ a: { b: int? } }");
+        let result = Type::Result(Arc::new(Type::String));
+        assert_eq!(refined(&result, &["ok"], Refinement::Is(true)), "{ ok: true, value: string }");
+        assert_eq!(refined(&result, &["ok"], Refinement::Is(false)), "{ ok: false, error: Error }");
+        assert_eq!(refined(&result, &["value"], Refinement::NotNull), "{ ok: true, value: string }");
+        assert_eq!(refined(&result, &["other"], Refinement::NotNull), "never");
+        assert_eq!(refined(&Type::Bool.optional(), &[], Refinement::Is(true)), "bool");
+        assert_eq!(refined(&Type::Any, &["a"], Refinement::NotNull), "any");
+    }
+}
