@@ -58,4 +58,5 @@ mod tidy;
 mod tools;
 mod types;
 mod watch;
+mod words;
 mod world;

@@ -2,7 +2,7 @@
 //! the name is nearly that of one.
 
 use super::{Subject, misspelt_class};
-use crate::diag::{Diagnostic, closest, codes};
+use crate::diag::{Diagnostic, codes, nearest};
 use crate::types::{ErrorClass, ErrorPattern};
 
 pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
@@ -22,7 +22,7 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
                 let class = class.to_string();
                 let message = format!("`{}` never fails with `{class}`", signature.path());
                 let span = subject.word(clause, &class);
-                found.push(match closest(&class, raised.clone()) {
+                found.push(match nearest(&class, raised.clone()) {
                     Some(near) => misspelt_class(span, message, near).available(raised),
                     None => Diagnostic::new(&codes::failure::UNREACHABLE_RECOVER, span, message)
                         .help("a reason that its contract does not list is `tool.failed`")
