@@ -30,6 +30,12 @@ impl Dispatcher<'_> {
             let end = if entry.flags.has(Flags::UPSTREAM) { End::Upstream } else { End::Completed(Value::Null) };
             return self.settle(at, end);
         }
+        if let Some(taken) = self.taken(at).cloned() {
+            return self.take_effect(&program, at, &taken);
+        }
+        if !entry.flags.is_skipped() && self.is_undecided(&program, at) {
+            return self.decide(&program, at);
+        }
         if entry.flags.has(Flags::GUARD_UPSTREAM) {
             return self.settle(at, End::Upstream);
         }
@@ -49,7 +55,7 @@ impl Dispatcher<'_> {
         self.run_node(&program, at);
     }
 
-    fn run_node(&mut self, program: &Arc<Program>, at: NodeRef) {
+    pub(super) fn run_node(&mut self, program: &Arc<Program>, at: NodeRef) {
         let frame = at.0;
         match &self.node(program, at).kind {
             NodeKind::Condition(code) => {
@@ -69,21 +75,8 @@ impl Dispatcher<'_> {
                 }
             }
             NodeKind::Step(step) => self.start_step(program, at, step),
-            NodeKind::Ensure { condition, message } => {
-                let outcome = self.evaluate(frame, condition).and_then(|value| truth(&value, condition.span));
-                if let Ok(holds) = outcome {
-                    self.reached(at, Reached::Decided(holds));
-                }
-                match outcome {
-                    Ok(true) => self.settle(at, End::Completed(Value::Null)),
-                    Ok(false) => {
-                        let message =
-                            self.evaluate(frame, message).map_or_else(|error| error.to_string(), |text| plain(&text));
-                        self.end_by_statement(at, ErrorClass::Validation(Validation::Ensure), message);
-                    }
-                    Err(error) => self.expression_failed(program, at, &error),
-                }
-            }
+            // Decided before: see `ending`.
+            NodeKind::Ensure { .. } => self.settle(at, End::Completed(Value::Null)),
             NodeKind::Fail(failing) => self.fail_statement(at, failing),
             NodeKind::Reply(code) | NodeKind::Yield(code) => match self.evaluate(frame, code) {
                 Ok(value) => {
@@ -119,7 +112,7 @@ impl Dispatcher<'_> {
     }
 
     /// A taken `fail`, or an `ensure` that does not hold, ends its block whatever the policy says.
-    fn end_by_statement(&mut self, at: NodeRef, class: ErrorClass, message: String) {
+    pub(super) fn end_by_statement(&mut self, at: NodeRef, class: ErrorClass, message: String) {
         let path = self.frames[at.0].path.clone();
         let error = Arc::new(StepError::new(class, message, &path));
         self.settle(at, End::Completed(Value::Null));
@@ -440,7 +433,7 @@ pub(super) fn checked(value: Value, ty: &crate::types::Type, span: crate::source
 }
 
 /// Text without quotes.
-fn plain(value: &Value) -> String {
+pub(super) fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.to_string(),
         other => other.preview(80),

@@ -126,9 +126,8 @@ fn draw_edges(block: &Placed<'_>, graph: &super::BlockGraph, drawing: &mut Drawi
             let decision = (0..target).rev().find(|index| block.nodes()[*index].decides());
             drawn.extend(decision.map(|source| (source, EdgeKind::Order)).filter(|edge| !drawn.contains(edge)));
         }
-        if drawn.is_empty() && graph.vertex(super::narrow(target)) == Vertex::Everything {
-            drawn.extend(ends_above(block.block, graph, target).map(|source| (source, EdgeKind::Order)));
-        }
+        let place = places(block.block, graph, target);
+        drawn.extend(place.into_iter().filter(|above| drawn.iter().all(|(source, _)| source != above)).map(|above| (above, EdgeKind::Order)).collect::<Vec<_>>());
         drawn.sort_unstable_by_key(|(source, kind)| (*source, *kind as u8));
         for (source, kind) in drawn {
             drawing.edges.push(DrawnEdge { from: block.id(source), to: block.id(target), kind });
@@ -136,12 +135,32 @@ fn draw_edges(block: &Placed<'_>, graph: &super::BlockGraph, drawing: &mut Drawi
     }
 }
 
-/// What stands above a statement that waits for everything, and is waited for by nothing in between.
-fn ends_above<'a>(block: &'a Block, graph: &'a super::BlockGraph, target: usize) -> impl Iterator<Item = usize> + 'a {
-    (0..target).filter(move |index| {
-        let drawn = !matches!(block.nodes[*index].kind, NodeKind::Condition(_) | NodeKind::Let(_));
-        drawn && graph.readers(super::narrow(*index)).all(|(reader, _)| reader as usize >= target)
-    })
+/// The statements that one waits for because of its place, those left out that an earlier one of them waits for.
+fn places(block: &Block, graph: &super::BlockGraph, target: usize) -> Vec<usize> {
+    let (place, barriers_only) = match graph.vertex(super::narrow(target)) {
+        Vertex::Everything(place) => (place as usize, false),
+        Vertex::Barriers(place) => (place as usize, true),
+        Vertex::Free | Vertex::Decisions | Vertex::Join => return Vec::new(),
+    };
+    let mut above = Vec::new();
+    let mut last: Option<usize> = None;
+    for index in (0..place).rev() {
+        let node = &block.nodes[index];
+        let is_barrier = graph.barriers.get(index) == Some(&true);
+        let together = |last: usize| block.parallels.iter().any(|parallel| [last, index].iter().all(|one| parallel.nodes.contains(&super::narrow(*one))));
+        if last.is_some_and(|last| !together(last)) {
+            break;
+        }
+        let counts = is_barrier || !barriers_only && matches!(node.kind, NodeKind::Step(_) | NodeKind::Set(_));
+        if counts {
+            above.push(index);
+        }
+        // What stands above a barrier that surely runs is waited for by way of it.
+        if is_barrier && node.guard.is_empty() && node.after.is_empty() {
+            last = Some(index);
+        }
+    }
+    above
 }
 
 const fn kind(edge: Edge) -> EdgeKind {
@@ -149,7 +168,7 @@ const fn kind(edge: Edge) -> EdgeKind {
         Edge::Data | Edge::State => EdgeKind::Data,
         Edge::Guard => EdgeKind::Guard,
         Edge::After => EdgeKind::After,
-        Edge::Effect | Edge::Settle => EdgeKind::Order,
+        Edge::Place => EdgeKind::Order,
         Edge::Listener => EdgeKind::Listener,
     }
 }

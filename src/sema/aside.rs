@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::checker::{BlockKind, PlanChecker};
 use super::expr::{Code, Expectation};
-use super::plan::{Clauses, NodeKind, Retry, Step, StepKind, Target, Undo, Until, Verify};
+use super::plan::{Clauses, Footprint, NodeKind, Retry, Step, StepKind, Target, Undo, Until, Verify};
 use super::scope::NameKind;
 use super::step::CheckedBody;
 use crate::diag::{Diagnostic, codes};

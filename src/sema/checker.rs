@@ -11,14 +11,16 @@ use super::expr::{Checker, Code, Expectation, ReadKind, atoms, negated_atoms};
 use super::file::Namespace;
 use super::names::{Collision, Mark, Names, NewName};
 use super::own_plans::OwnPlans;
-use super::plan::{After, Block, BlockId, GuardAtom, Node, NodeId, NodeKind, Plan, Task, TaskId, Touch};
+use super::plan::{
+    After, Block, BlockId, Footprint, GuardAtom, Node, NodeId, NodeKind, Parallel, Plan, Task, TaskId,
+};
 use super::scope::{Atom, Lookup, NameKind, Scope as _};
 use super::tools::Tools;
 use super::unread::Made;
 use crate::diag::{Diagnostic, codes};
 use crate::source::{SourceFile, Span};
 use crate::syntax::ast;
-use crate::types::{Effect, Type};
+use crate::types::Type;
 use crate::value::Value;
 
 /// What the plans of one file share.
@@ -88,8 +90,10 @@ pub(super) struct OpenBlock {
     pub steps: BTreeMap<Arc<str>, Vec<NodeId>>,
     pub label: Option<Arc<str>>,
     pub yields: Vec<Type>,
-    pub effect: Effect,
-    pub touches: Vec<Touch>,
+    /// What its statements do.
+    pub does: Footprint,
+    /// Its `parallel` blocks that have ended.
+    pub parallels: Vec<Parallel>,
     /// What was known where it begins.
     known: Mark,
 }
@@ -203,8 +207,8 @@ impl PlanChecker<'_> {
             steps: BTreeMap::new(),
             label,
             yields: Vec::new(),
-            effect: Effect::Pure,
-            touches: Vec::new(),
+            does: Footprint::none(),
+            parallels: Vec::new(),
             known: self.names.mark(),
         });
         id
@@ -215,8 +219,8 @@ impl PlanChecker<'_> {
         let slots = self.names.close();
         let mut open = self.open.pop()?;
         self.names.forget(open.known);
-        let nodes = std::mem::take(&mut open.nodes);
-        let block = Block { label: open.label.take(), slots, shared: shared(&nodes, slots), nodes };
+        let (nodes, parallels) = (std::mem::take(&mut open.nodes), std::mem::take(&mut open.parallels));
+        let block = Block { label: open.label.take(), slots, shared: shared(&nodes, slots), nodes, parallels };
         if let Some(place) = self.blocks.get_mut(open.id.0 as usize) {
             *place = block;
         }
@@ -377,12 +381,10 @@ impl PlanChecker<'_> {
         self.not_yet.push((span, what));
     }
 
-    /// Adds what a step does to what its block does.
-    pub(super) fn note_effect(&mut self, effect: Effect, touches: &[Touch]) {
-        let Some(block) = self.open.last_mut() else { return };
-        block.effect = block.effect.max(effect);
-        for touch in touches {
-            merge_touch(&mut block.touches, touch);
+    /// Adds what a statement does to what its block does.
+    pub(super) fn note_does(&mut self, does: &Footprint) {
+        if let Some(block) = self.open.last_mut() {
+            block.does.merge(does);
         }
     }
 }
@@ -410,15 +412,6 @@ fn shared(nodes: &[Node], slots: u32) -> BTreeMap<u32, Vec<u32>> {
     shared
 }
 
-/// Adds one touch; the same state keeps its highest class.
-pub(super) fn merge_touch(touches: &mut Vec<Touch>, touch: &Touch) {
-    let same = touches.iter_mut().find(|known| known.namespace == touch.namespace && known.resource == touch.resource);
-    match same {
-        Some(known) => known.effect = known.effect.max(touch.effect),
-        None => touches.push(touch.clone()),
-    }
-}
-
 /// The names that statements introduce in their frame, those under an `if` included.
 fn introduced(statements: &[ast::Statement], names: &mut Vec<(Arc<str>, Span)>) {
     for statement in statements {
@@ -431,6 +424,10 @@ fn introduced(statements: &[ast::Statement], names: &mut Vec<(Arc<str>, Span)>) 
                 for block in arms.iter().map(|(_, block)| block).chain(otherwise) {
                     introduced(&block.statements, names);
                 }
+                continue;
+            }
+            ast::StatementKind::Parallel(block) => {
+                introduced(&block.statements, names);
                 continue;
             }
             ast::StatementKind::Policy(_)

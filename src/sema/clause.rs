@@ -4,27 +4,30 @@ use std::collections::BTreeSet;
 
 use super::checker::PlanChecker;
 use super::expr::{Code, Expectation};
-use super::plan::{After, Clauses, Confirm, Recover, StepKind, Until};
+use super::plan::{After, Clauses, Confirm, Footprint, Recover, StepKind, Until};
 use super::step::CheckedBody;
 use crate::diag::{Diagnostic, Edit, codes};
 use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::{Effect, ErrorPattern, Type};
 
+/// A checked `recover` arm.
+pub(super) struct RecoverArm {
+    pub arm: Recover,
+    pub ty: Type,
+    pub does: Footprint,
+}
+
 impl PlanChecker<'_> {
-    /// The steps that a step names in `after`, and whether `after none` frees it of the order of effects.
-    pub(super) fn order(&mut self, clauses: &[ast::Clause]) -> (Vec<After>, bool) {
-        let (mut after, mut unordered) = (Vec::new(), false);
+    /// The steps that a step names in `after`.
+    pub(super) fn named_after(&mut self, clauses: &[ast::Clause]) -> Vec<After> {
+        let mut after = Vec::new();
         for clause in clauses {
-            match &clause.kind {
-                ast::ClauseKind::After(ast::After::None(_)) => unordered = true,
-                ast::ClauseKind::After(ast::After::Names(names)) => {
-                    after.extend(names.iter().flat_map(|name| self.steps_above(name)));
-                }
-                _ => {}
+            if let ast::ClauseKind::After(names) = &clause.kind {
+                after.extend(names.iter().flat_map(|name| self.steps_above(name)));
             }
         }
-        (after, unordered)
+        after
     }
 
     /// The steps of this block with this name that stand above: several where branches of one `if` give it.
@@ -88,8 +91,8 @@ impl PlanChecker<'_> {
                 let condition = self.condition(condition);
                 let every = self.duration(every, "`every`");
                 checked.until = Some(Until { condition, every });
-                if !body.effect.floats() {
-                    let message = format!("`until` polls, and this call is of class `{}`", body.effect);
+                if !body.does.effect.floats() {
+                    let message = format!("`until` polls, and this call is of class `{}`", body.does.effect);
                     self.diagnostics.push(
                         Diagnostic::new(&codes::failure::UNTIL_WITH_EFFECT, clause.span, message)
                             .help("start the effect in one step, and poll a read in the next"),
@@ -99,8 +102,8 @@ impl PlanChecker<'_> {
             ast::ClauseKind::Cache(duration) => {
                 checked.cache = Some(self.duration(duration, "`cache`"));
                 self.mark_not_yet(clause.span, "`cache`");
-                if !body.effect.floats() {
-                    let message = format!("a call of class `{}` cannot be cached", body.effect);
+                if !body.does.effect.floats() {
+                    let message = format!("a call of class `{}` cannot be cached", body.does.effect);
                     self.diagnostics.push(
                         Diagnostic::new(&codes::effects::CACHE_WITH_EFFECT, clause.span, message)
                             .help("only `pure` and `read` calls may be answered from memory")
@@ -146,7 +149,7 @@ impl PlanChecker<'_> {
     }
 
     /// The `recover` arms of a step; its own name is not visible in them.
-    pub(super) fn recover_arms(&mut self, step: &ast::Step) -> Vec<(Recover, Type)> {
+    pub(super) fn recover_arms(&mut self, step: &ast::Step) -> Vec<RecoverArm> {
         let mut arms = Vec::new();
         let mut caught = BTreeSet::new();
         let mut all: Option<Span> = None;
@@ -170,8 +173,11 @@ impl PlanChecker<'_> {
                 ast::ErrorPattern::Classes(_) => caught.extend(names),
             }
             let checked = self.arm("recover", arm, Some((binding.as_ref(), Type::Error)));
-            self.note_effect(checked.effect, &checked.touches);
-            arms.push((Recover { patterns, body: checked.id }, checked.ty));
+            arms.push(RecoverArm {
+                arm: Recover { patterns, body: checked.id },
+                ty: checked.ty,
+                does: checked.does,
+            });
         }
         arms
     }
@@ -242,7 +248,7 @@ impl Subject {
         match step {
             ast::StepBody::Call(_) => match &body.kind {
                 StepKind::Call(call) => match call.target {
-                    super::plan::Target::Tool(_) => Self::Tool(body.effect),
+                    super::plan::Target::Tool(_) => Self::Tool(body.does.effect),
                     super::plan::Target::Plan(..) => Self::SubPlan,
                 },
                 _ => Self::Damaged,

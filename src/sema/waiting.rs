@@ -3,7 +3,7 @@
 use super::checker::PlanChecker;
 use super::expr::{Code, Expectation};
 use super::finding::unknown;
-use super::plan::{Ask, Infer, Input, InputField, StepKind, Wait};
+use super::plan::{Ask, Footprint, Infer, Input, InputField, OrderClass, StepKind, Wait};
 use super::step::CheckedBody;
 use crate::diag::{Diagnostic, codes};
 use crate::source::Span;
@@ -33,7 +33,7 @@ impl PlanChecker<'_> {
         let returns = self.types.resolve(returns, self.diagnostics);
         let Some(prompt) = prompt else { return CheckedBody::damaged(returns) };
         let ask = Ask { span: agent.span, agent: agent.text.clone(), prompt, with, returns: returns.clone() };
-        CheckedBody::new(StepKind::Ask(Box::new(ask)), returns, Effect::Effect, Vec::new())
+        CheckedBody::new(StepKind::Ask(Box::new(ask)), returns, Footprint::of(Effect::Effect, OrderClass::Barrier))
     }
 
     /// `infer(…) -> T`: it changes nothing.
@@ -43,7 +43,7 @@ impl PlanChecker<'_> {
         let returns = self.types.resolve(returns, self.diagnostics);
         let Some(prompt) = prompt else { return CheckedBody::damaged(returns) };
         let infer = Infer { span, prompt, model, with, returns: returns.clone() };
-        CheckedBody::new(StepKind::Infer(Box::new(infer)), returns, Effect::Read, Vec::new())
+        CheckedBody::new(StepKind::Infer(Box::new(infer)), returns, Footprint::of(Effect::Read, OrderClass::Read))
     }
 
     fn prompted(&mut self, span: Span, what: &str, known: &[&str], arguments: &[ast::Argument]) -> Prompted {
@@ -89,7 +89,7 @@ impl PlanChecker<'_> {
         let typed = |field: &InputField| Field { name: field.name.clone(), ty: field.ty.clone(), required: true };
         let ty = Type::object(fields.iter().map(typed).collect(), Rest::Closed);
         let input = Input { prompt, by, expires, fields };
-        CheckedBody::new(StepKind::Input(Box::new(input)), ty, Effect::Pure, Vec::new())
+        CheckedBody::new(StepKind::Input(Box::new(input)), ty, Footprint::of(Effect::Pure, OrderClass::Barrier))
     }
 
     fn input_field(&mut self, field: &ast::InputField) -> InputField {
@@ -122,6 +122,6 @@ impl PlanChecker<'_> {
                 (Wait::Event { on, payload }, ty)
             }
         };
-        CheckedBody::new(StepKind::Wait(Box::new(wait)), ty, Effect::Pure, Vec::new())
+        CheckedBody::new(StepKind::Wait(Box::new(wait)), ty, Footprint::of(Effect::Pure, OrderClass::Barrier))
     }
 }

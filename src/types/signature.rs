@@ -49,8 +49,8 @@ pub struct Signature {
     pub key_ttl: Option<Duration>,
     /// A template over the arguments that names the state the call touches, such as `{repo}`.
     pub resource: Option<Arc<str>>,
-    /// Whether calls of this namespace share no state at all.
-    pub stateless: bool,
+    /// Whether it gives the time at which it is called, and so keeps its place among effects.
+    pub reads_clock: bool,
     /// Where its answers say what a call has cost.
     pub usage: Option<Arc<UsagePaths>>,
     /// The JSON Schema of all arguments, for what types cannot carry.
@@ -103,7 +103,7 @@ impl Signature {
             key_argument: None,
             key_ttl: None,
             resource: None,
-            stateless: false,
+            reads_clock: false,
             usage: None,
             input_schema: None,
             output_schema: None,

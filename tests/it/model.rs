@@ -110,8 +110,8 @@ fn tasks_and_sets_are_in_the_plan() {
     let nodes = plan.body().nodes.iter().filter(|node| matches!(node.kind, NodeKind::Set(_))).collect::<Vec<_>>();
     assert_eq!((nodes[0].guard.len(), nodes[0].after.len(), nodes[1].guard.len()), (1, 1, 0));
     let sets = sets(&plan);
-    assert_eq!((sets[0].status, sets[0].waits_for_all, sets[0].context.is_some()), (Status(2), false, true));
-    assert_eq!((sets[1].status, sets[1].waits_for_all, sets[1].context.is_some()), (Status(1), true, false));
+    assert_eq!((sets[0].status, sets[0].context.is_some()), (Status(2), true));
+    assert_eq!((sets[1].status, sets[1].context.is_some()), (Status(1), false));
     assert!(plan.not_yet.is_empty());
 }
 
@@ -135,7 +135,7 @@ fn events_are_trees() {
         )
     );
     assert!(listener(&plan, "l").max.is_some());
-    assert_eq!(plan.effect, Effect::Effect);
+    assert_eq!(plan.does.effect, Effect::Effect);
     assert_eq!(PlanTest::find("stalled"), Some(PlanTest::Stalled));
 }
 

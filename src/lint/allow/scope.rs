@@ -72,7 +72,7 @@ fn in_statement(statement: &Statement, bounds: Span) -> Option<Span> {
         StatementKind::If { arms, otherwise } => {
             arms.iter().map(|(_, block)| block).chain(otherwise).find_map(|block| in_block(block, bounds))
         }
-        StatementKind::Listener { body, .. } => in_block(body, bounds),
+        StatementKind::Listener { body, .. } | StatementKind::Parallel(body) => in_block(body, bounds),
         StatementKind::Policy(_)
         | StatementKind::Allow(_)
         | StatementKind::Let { .. }

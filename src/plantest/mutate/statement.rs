@@ -4,7 +4,7 @@ use super::{Kind, Mutants};
 use crate::diag::Edit;
 use crate::source::Span;
 use crate::syntax::ast::{
-    After, ArmBody, Block, Clause, ClauseKind, EntryKey, ErrorPattern, Expr, ExprKind, Guarded, Literal, Statement,
+    ArmBody, Block, Clause, ClauseKind, EntryKey, ErrorPattern, Expr, ExprKind, Guarded, Literal, Statement,
     StatementKind, Step, StepBody, Undo,
 };
 
@@ -32,6 +32,7 @@ impl Mutants<'_> {
                     self.block(body);
                 }
             }
+            StatementKind::Parallel(body) => body.statements.iter().for_each(|statement| self.statement(statement)),
             StatementKind::Ensure { condition, .. } => {
                 self.condition(condition);
                 self.remove(Kind::Guard, statement.span, "the `ensure` is gone");
@@ -104,7 +105,7 @@ impl Mutants<'_> {
                 self.condition(condition);
                 self.remove(Kind::Guard, clause.span, "the `when` is gone");
             }
-            ClauseKind::After(After::Names(_)) => self.remove(Kind::Order, clause.span, "the `after` is gone"),
+            ClauseKind::After(_) => self.remove(Kind::Order, clause.span, "the `after` is gone"),
             ClauseKind::Confirm { .. } => self.remove(Kind::Safety, clause.span, "the `confirm` is gone"),
             ClauseKind::Retry(settings) => {
                 self.retry(settings);
@@ -131,8 +132,7 @@ impl Mutants<'_> {
                 }
                 self.remove(Kind::Safety, clause.span, "the `undo` is gone");
             }
-            ClauseKind::After(After::None(_))
-            | ClauseKind::Timeout(_)
+            ClauseKind::Timeout(_)
             | ClauseKind::Within(_)
             | ClauseKind::Cache(_)
             | ClauseKind::Error => {}

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{BlockId, Event, Retry};
+use super::{BlockId, Event, Footprint, OrderClass, Retry, Touch};
 use crate::sema::expr::{Code, Matcher};
 use crate::source::Span;
 use crate::types::{Effect, ErrorClass, ErrorPattern, Signature, Type};
@@ -16,9 +16,9 @@ pub struct Step {
     /// The type of its value, recovered or not, without the absence that a guard brings.
     pub ty: Type,
     pub effect: Effect,
+    /// Its part in the order of the block, that of its arms included.
+    pub order: OrderClass,
     pub touches: Vec<Touch>,
-    /// `after none`: no order against other calls on the same state.
-    pub unordered: bool,
     /// Most steps have none.
     pub clauses: Option<Box<Clauses>>,
     pub recover: Vec<Recover>,
@@ -92,7 +92,10 @@ pub enum Target {
 pub struct Each {
     pub list: Code,
     pub max: Option<Code>,
+    /// How many elements may be at work at once.
     pub parallel: Option<Code>,
+    /// Its body holds a barrier: without `parallel` one element follows the other.
+    pub in_turn: bool,
     /// Evaluated in a frame of the body.
     pub by: Option<Code>,
     pub settle: bool,
@@ -206,20 +209,12 @@ pub enum Wait {
     Event { on: Event, payload: Option<Type> },
 }
 
-/// The state that a call reads or changes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Touch {
-    pub namespace: Arc<str>,
-    /// A part of the namespace's state that is known to differ from other parts; all of it where unknown.
-    pub resource: Option<Arc<str>>,
-    pub effect: Effect,
-}
-
 impl Step {
     /// A step without clauses.
     #[must_use]
-    pub fn bare(span: Span, kind: StepKind, ty: Type, effect: Effect, touches: Vec<Touch>) -> Self {
-        Self { span, kind, ty, effect, touches, unordered: false, clauses: None, recover: Vec::new() }
+    pub fn bare(span: Span, kind: StepKind, ty: Type, does: Footprint) -> Self {
+        let Footprint { effect, order, touches } = does;
+        Self { span, kind, ty, effect, order, touches, clauses: None, recover: Vec::new() }
     }
 
     /// Where the clauses with this word stand.

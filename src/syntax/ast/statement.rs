@@ -38,6 +38,8 @@ pub enum StatementKind {
         arms: Vec<(Expr, Block)>,
         otherwise: Option<Block>,
     },
+    /// `parallel { … }`: its statements have no place among each other.
+    Parallel(Block),
     /// `task t "title" [statuses [a, b]] [{ field: T }] [external]`
     Task {
         name: Name,
@@ -53,7 +55,7 @@ pub enum StatementKind {
         status: Name,
         context: Option<Box<Expr>>,
         when: Option<Box<Expr>>,
-        after: Option<After>,
+        after: Option<Vec<Name>>,
     },
     /// `listener l on COND [-> T] [as e] [when e] [max N] { … }`
     Listener {
@@ -200,7 +202,7 @@ pub struct Clause {
 #[derive(Debug)]
 pub enum ClauseKind {
     When(Expr),
-    After(After),
+    After(Vec<Name>),
     Confirm {
         text: Expr,
         by: Option<Box<Expr>>,
@@ -260,13 +262,6 @@ impl ClauseKind {
             Self::Error => 11,
         }
     }
-}
-
-/// `after a, b` or `after none`.
-#[derive(Debug)]
-pub enum After {
-    None(Span),
-    Names(Vec<Name>),
 }
 
 /// What a `recover` arm catches.

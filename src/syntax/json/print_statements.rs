@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::print::{Encoder, Object, documented, named, tool_call};
 use crate::source::Span;
 use crate::syntax::ast::{
-    After, Argument, ArmBody, Block, Clause, ClauseKind, ErrorPattern, Expr, Guarded, InputField, Statement,
+    Argument, ArmBody, Block, Clause, ClauseKind, ErrorPattern, Expr, Guarded, InputField, Name, Statement,
     StatementKind, Step, StepBody, Undo, WaitFor,
 };
 use crate::syntax::{canonical_pattern, canonical_type};
@@ -29,6 +29,11 @@ impl Encoder {
                 object
             }
             StatementKind::If { arms, otherwise } => self.branches(doc, arms, otherwise.as_ref()),
+            StatementKind::Parallel(body) => {
+                let mut object = documented("parallel", doc);
+                object.put("body", self.block(body));
+                object
+            }
             StatementKind::Task { .. } | StatementKind::Set { .. } => self.milestone(&statement.kind, doc),
             StatementKind::Listener { name, on, payload, binding, when, max, body } => {
                 let mut object = documented("listener", doc);
@@ -77,7 +82,7 @@ impl Encoder {
             object.name("status", Some(status));
             self.optional(&mut object, "context", context.as_deref());
             self.optional(&mut object, "when", when.as_deref());
-            after_key(&mut object, after.as_ref());
+            after_key(&mut object, after.as_deref());
         }
         object
     }
@@ -328,10 +333,8 @@ fn step_kind(body: &StepBody) -> &'static str {
     }
 }
 
-fn after_key(object: &mut Object, after: Option<&After>) {
-    match after {
-        None => {}
-        Some(After::None(_)) => object.put("after", Vec::<Value>::new()),
-        Some(After::Names(names)) => object.names("after", names),
+fn after_key(object: &mut Object, after: Option<&[Name]>) {
+    if let Some(names) = after {
+        object.names("after", names);
     }
 }

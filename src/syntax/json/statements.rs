@@ -12,7 +12,7 @@ use crate::diag::codes::text as codes;
 use crate::source::Span;
 use crate::syntax::MAX_BLOCKS;
 use crate::syntax::ast::{
-    After, Argument, Arm, ArmBody, Block, Clause, ClauseKind, ErrorPattern, Guarded, InputField, Name, Statement,
+    Argument, Arm, ArmBody, Block, Clause, ClauseKind, ErrorPattern, Guarded, InputField, Name, Statement,
     StatementKind, Step, StepBody, Undo, WaitFor,
 };
 use crate::syntax::place::Place;
@@ -55,6 +55,7 @@ impl Reader<'_> {
                 value: self.value(fields, "value"),
             },
             "if" => self.if_statement(fields, place.inner()),
+            "parallel" => StatementKind::Parallel(self.block(fields, "body", Place::Parallel)),
             "ensure" => StatementKind::Ensure {
                 condition: self.value(fields, "condition"),
                 message: Box::new(self.value(fields, "message")),
@@ -117,10 +118,10 @@ impl Reader<'_> {
         Guarded { value: self.value(fields, "value"), when: self.optional_value(fields, "when").map(Box::new) }
     }
 
-    fn after(&mut self, fields: &Fields<'_>) -> Option<After> {
-        let place = span(fields.get("after")?);
+    fn after(&mut self, fields: &Fields<'_>) -> Option<Vec<Name>> {
+        fields.get("after")?;
         let names = self.names(fields, "after", Word::Name);
-        Some(if names.is_empty() { After::None(place) } else { After::Names(names) })
+        (!names.is_empty()).then_some(names)
     }
 
     fn step_body(&mut self, kind: &str, fields: &Fields<'_>) -> StepBody {

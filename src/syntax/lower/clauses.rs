@@ -4,7 +4,7 @@ use super::{Children, DamageKind, Lowering, Node, missing, name};
 use crate::diag::codes::text as codes;
 use crate::diag::{Diagnostic, Edit};
 use crate::source::Span;
-use crate::syntax::ast::{After, Clause, ClauseKind, ErrorPattern, Expr, ExprKind, Name, TypeExpr, Undo};
+use crate::syntax::ast::{Clause, ClauseKind, ErrorPattern, Expr, ExprKind, Name, TypeExpr, Undo};
 use crate::syntax::grammar::quiet::Rule;
 use crate::syntax::place::Place;
 
@@ -12,7 +12,7 @@ use crate::syntax::place::Place;
 #[derive(Default)]
 pub(super) struct Attributes {
     pub when: Option<Box<Expr>>,
-    pub after: Option<After>,
+    pub after: Option<Vec<Name>>,
     pub max: Option<Box<Expr>>,
     pub parallel: Option<Box<Expr>>,
     pub by: Option<Box<Expr>>,
@@ -193,11 +193,8 @@ fn is_attribute(rule: Rule) -> bool {
     )
 }
 
-fn after(mut parts: Children<'_>) -> After {
-    match parts.take(Rule::after_none) {
-        Some(node) => After::None(node.span()),
-        None => After::Names(parts.nodes.map(|node| name(Some(node))).collect()),
-    }
+fn after(parts: Children<'_>) -> Vec<Name> {
+    parts.nodes.map(|node| name(Some(node))).collect()
 }
 
 fn error_pattern(node: Node<'_>) -> ErrorPattern {

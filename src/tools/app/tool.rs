@@ -40,7 +40,6 @@ const KEYS: [&str; 17] = [
 /// What the tools of one file have in common.
 pub(super) struct Shared<'a> {
     pub namespace: &'a Arc<str>,
-    pub stateless: bool,
 }
 
 /// Reads one tool. Without a name there is none; what else is wrong is reported, and the rest of the tool stands.
@@ -80,7 +79,7 @@ pub(super) fn read(node: &Node, shared: &Shared, found: &mut Vec<Diagnostic>) ->
         key_argument,
         key_ttl,
         resource: resource(&section, &known, found),
-        stateless: shared.stateless,
+        reads_clock: false,
         usage: usage(&section, found),
         input_schema: arguments.schema,
         output_schema,

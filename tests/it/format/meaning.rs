@@ -107,7 +107,7 @@ fn statement(statement: &mut Statement) {
         StatementKind::If { arms, otherwise } => {
             arms.iter_mut().map(|(_, body)| body).chain(otherwise).for_each(block);
         }
-        StatementKind::Listener { body, .. } => block(body),
+        StatementKind::Listener { body, .. } | StatementKind::Parallel(body) => block(body),
         _ => {}
     }
 }
