@@ -110,8 +110,8 @@ impl Workspace {
         let confirm = confirm.map_err(|error| environment(format!("planrun.yaml: confirm: {error}")))?;
         let tools = project.catalog(&host, &Arc::new(Permissions::none()), None).signatures().cloned().collect();
         let check = &project.settings.check;
-        let severities =
-            Severities::parse(&check.deny, &check.allow).map_err(|error| environment(error.to_string()))?;
+        let severities = Severities::parse(&check.deny, &check.allow, &check.enable)
+            .map_err(|error| environment(error.to_string()))?;
         let findings = findings.into_iter().map(|found| FileReport::new(found.source, found.diagnostics)).collect();
         Ok(Self { host, reading, location, project, limit, policy, retries, confirm, severities, findings, tools })
     }
@@ -150,6 +150,7 @@ impl Workspace {
 
     fn rules<'a>(&'a self, tools: Option<&'a Tools>) -> lint::Project<'a> {
         lint::Project {
+            severities: Some(&self.severities),
             policy: &self.policy,
             allow: self.limit.as_ref(),
             root: &self.project.root,

@@ -54,6 +54,8 @@ impl Dispatcher<'_> {
     /// Everything above a statement has been decided, and its own guard is known: whether it ends the block.
     pub(super) fn decide(&mut self, program: &Arc<Program>, at: NodeRef) {
         let flags = self.frames[at.0].nodes[at.1 as usize].flags;
+        // It comes to the ready set once more when it takes effect.
+        self.frames[at.0].node(at.1).flags.clear(Flags::READY);
         if flags.has(Flags::GUARD_UPSTREAM) {
             let error = self.upstream_error(program, at);
             return self.take(program, at, Why::Upstream(error));

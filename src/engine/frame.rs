@@ -150,6 +150,10 @@ impl Flags {
         self.0 & (Self::GUARD_HOLDS | Self::GUARD_UPSTREAM | Self::GUARD_FAILED) == 0
     }
 
+    pub fn clear(&mut self, flag: u8) {
+        self.0 &= !flag;
+    }
+
     pub fn set(&mut self, flag: u8) {
         self.0 |= flag;
     }

@@ -13,6 +13,7 @@ use petgraph::graph::{DiGraph, NodeIndex};
 
 pub use build::build;
 pub use needed::needed;
+pub use order::awaited_by_place;
 pub use picture::drawing;
 pub use slots::{Slots, exclusive};
 

@@ -2,7 +2,7 @@
 
 use petgraph::graph::{DiGraph, NodeIndex};
 
-use super::{Edge, Vertex, narrow};
+use super::{BlockGraph, Edge, Vertex, narrow};
 use crate::sema::{Block, Node, NodeKind, OrderClass, Parallel};
 
 type Dag = DiGraph<Vertex, Edge, u32>;
@@ -17,25 +17,27 @@ pub(super) struct Standing<'a> {
 
 /// The nodes of a block in order, each with its standing.
 pub(super) fn standings(block: &Block) -> impl Iterator<Item = Standing<'_>> {
-    let mut parallels = block.parallels.iter().peekable();
-    block.nodes.iter().enumerate().map(move |(index, node)| {
-        let index = narrow(index);
-        while parallels.next_if(|parallel| parallel.nodes.end <= index).is_some() {}
-        let parallel = parallels.peek().copied().filter(|parallel| parallel.nodes.contains(&index));
-        Standing { index, node, parallel }
-    })
+    block.nodes.iter().enumerate().map(|(index, node)| Standing::new(block, narrow(index), node))
 }
 
-impl Standing<'_> {
+impl<'a> Standing<'a> {
+    fn new(block: &'a Block, index: u32, node: &'a Node) -> Self {
+        Self { index, node, parallel: block.parallel_around(index) }
+    }
+
     /// What the node waits for beside its edges.
     pub(super) fn vertex(self) -> Vertex {
+        if self.node.after.is_empty() { self.place() } else { Vertex::Decisions }
+    }
+
+    /// What it waits for where it names nothing in `after`.
+    fn place(self) -> Vertex {
         match &self.node.kind {
             NodeKind::Listener(_) | NodeKind::Task(_) => Vertex::Free,
             NodeKind::Condition(_) | NodeKind::Let(_) | NodeKind::Ensure { .. } => Vertex::Decisions,
             NodeKind::Fail(_) | NodeKind::Reply(_) | NodeKind::Yield(_) | NodeKind::Next(_) => {
                 Vertex::Everything(self.index)
             }
-            NodeKind::Step(_) | NodeKind::Set(_) if !self.node.after.is_empty() => Vertex::Decisions,
             NodeKind::Step(_) | NodeKind::Set(_) => {
                 let place = self.parallel.map_or(self.index, |parallel| parallel.nodes.start);
                 match self.order() {
@@ -91,4 +93,33 @@ fn joined(dag: &mut Dag, above: Option<NodeIndex>, own: NodeIndex) -> NodeIndex 
     dag.add_edge(above, join, Edge::Place);
     dag.add_edge(own, join, Edge::Place);
     join
+}
+
+/// The nearest statements that a node waits for because of its place, its `after` left aside. Those left out stand above one
+/// of them that waits for them.
+#[must_use]
+pub fn awaited_by_place(block: &Block, graph: &BlockGraph, target: usize) -> Vec<usize> {
+    let Some(node) = block.nodes.get(target) else { return Vec::new() };
+    let (place, only_barriers) = match Standing::new(block, narrow(target), node).place() {
+        Vertex::Everything(place) => (place as usize, false),
+        Vertex::Barriers(place) => (place as usize, true),
+        Vertex::Free | Vertex::Decisions | Vertex::Join => return Vec::new(),
+    };
+    let parallel = |index: usize| block.parallel_around(narrow(index)).map(|parallel| parallel.nodes.start);
+    let mut awaited = Vec::new();
+    // The last barrier that surely runs; what stands beside it in a `parallel` is awaited too.
+    let mut last: Option<usize> = None;
+    for (index, node) in block.nodes.iter().enumerate().take(place).rev() {
+        if last.is_some_and(|last| parallel(last).is_none() || parallel(last) != parallel(index)) {
+            break;
+        }
+        let is_barrier = graph.is_barrier(narrow(index));
+        if is_barrier || !only_barriers && matches!(node.kind, NodeKind::Step(_) | NodeKind::Set(_)) {
+            awaited.push(index);
+        }
+        if is_barrier && node.guard.is_empty() && node.after.is_empty() {
+            last = Some(index);
+        }
+    }
+    awaited
 }

@@ -3,7 +3,7 @@
 use petgraph::visit::EdgeRef;
 
 use super::draw::{Drawing, DrawnEdge, DrawnNode, EdgeKind, NodeKind as Shape};
-use super::{Edge, Graph, Vertex};
+use super::{Edge, Graph, Vertex, awaited_by_place};
 use crate::sema::{Block, BlockId, Call, Node, NodeKind, Plan, Step, StepKind, Target};
 
 /// The drawing of a plan: its own statements and those of its blocks. Called plans are single boxes.
@@ -126,41 +126,16 @@ fn draw_edges(block: &Placed<'_>, graph: &super::BlockGraph, drawing: &mut Drawi
             let decision = (0..target).rev().find(|index| block.nodes()[*index].decides());
             drawn.extend(decision.map(|source| (source, EdgeKind::Order)).filter(|edge| !drawn.contains(edge)));
         }
-        let place = places(block.block, graph, target);
-        drawn.extend(place.into_iter().filter(|above| drawn.iter().all(|(source, _)| source != above)).map(|above| (above, EdgeKind::Order)).collect::<Vec<_>>());
+        if block.nodes()[target].after.is_empty() {
+            let mut place = awaited_by_place(block.block, graph, target);
+            place.retain(|above| drawn.iter().all(|(source, _)| source != above));
+            drawn.extend(place.into_iter().map(|above| (above, EdgeKind::Order)));
+        }
         drawn.sort_unstable_by_key(|(source, kind)| (*source, *kind as u8));
         for (source, kind) in drawn {
             drawing.edges.push(DrawnEdge { from: block.id(source), to: block.id(target), kind });
         }
     }
-}
-
-/// The statements that one waits for because of its place, those left out that an earlier one of them waits for.
-fn places(block: &Block, graph: &super::BlockGraph, target: usize) -> Vec<usize> {
-    let (place, barriers_only) = match graph.vertex(super::narrow(target)) {
-        Vertex::Everything(place) => (place as usize, false),
-        Vertex::Barriers(place) => (place as usize, true),
-        Vertex::Free | Vertex::Decisions | Vertex::Join => return Vec::new(),
-    };
-    let mut above = Vec::new();
-    let mut last: Option<usize> = None;
-    for index in (0..place).rev() {
-        let node = &block.nodes[index];
-        let is_barrier = graph.barriers.get(index) == Some(&true);
-        let together = |last: usize| block.parallels.iter().any(|parallel| [last, index].iter().all(|one| parallel.nodes.contains(&super::narrow(*one))));
-        if last.is_some_and(|last| !together(last)) {
-            break;
-        }
-        let counts = is_barrier || !barriers_only && matches!(node.kind, NodeKind::Step(_) | NodeKind::Set(_));
-        if counts {
-            above.push(index);
-        }
-        // What stands above a barrier that surely runs is waited for by way of it.
-        if is_barrier && node.guard.is_empty() && node.after.is_empty() {
-            last = Some(index);
-        }
-    }
-    above
 }
 
 const fn kind(edge: Edge) -> EdgeKind {

@@ -15,7 +15,7 @@ mod subject;
 use std::collections::HashSet;
 use std::path::Path;
 
-use crate::diag::{Diagnostic, Severity, codes};
+use crate::diag::{Code, Diagnostic, Severities, Severity, codes};
 use crate::host::Host;
 use crate::sema::{self, CheckedFile, Files, Policy, Tools};
 use crate::source::SourceFile;
@@ -35,6 +35,8 @@ pub struct Project<'a> {
     pub host: &'a dyn Host,
     /// The tools that it implements; `None` for plans without a project, which may be meant for any.
     pub tools: Option<&'a Tools>,
+    /// Who asks for codes that are reported on request only.
+    pub severities: Option<&'a Severities>,
 }
 
 /// Checks one file completely: its text, names and types, then every rule over each of its plans, then what its comments
@@ -91,7 +93,11 @@ fn look(source: &SourceFile, checked: &CheckedFile, project: &Project<'_>) -> Ve
 
 fn look_at_plan(subject: &Subject<'_>) -> Vec<Diagnostic> {
     let mut found = Vec::new();
+    let asked = |code: &Code| subject.project.severities.is_some_and(|severities| severities.enables(code));
     for rule in rules::RULES {
+        if rule.codes.iter().all(|code| code.optional && !asked(code)) {
+            continue;
+        }
         let before = found.len();
         (rule.look)(subject, &mut found);
         debug_assert!(

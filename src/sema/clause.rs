@@ -173,11 +173,7 @@ impl PlanChecker<'_> {
                 ast::ErrorPattern::Classes(_) => caught.extend(names),
             }
             let checked = self.arm("recover", arm, Some((binding.as_ref(), Type::Error)));
-            arms.push(RecoverArm {
-                arm: Recover { patterns, body: checked.id },
-                ty: checked.ty,
-                does: checked.does,
-            });
+            arms.push(RecoverArm { arm: Recover { patterns, body: checked.id }, ty: checked.ty, does: checked.does });
         }
         arms
     }

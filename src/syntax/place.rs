@@ -4,8 +4,9 @@ use crate::diag::Diagnostic;
 use crate::diag::codes::text as codes;
 use crate::source::Span;
 
-/// The statements that have no place of their own, so that they may stand in a `parallel`.
-const HELD_BY_PARALLEL: [&str; 3] = ["step", "let", "if"];
+/// The statements that have a place of their own, or none at all, and so cannot stand in a `parallel`.
+const REFUSED_BY_PARALLEL: [&str; 11] =
+    ["policy", "allow", "task", "set", "listener", "ensure", "fail", "reply", "yield", "next", "parallel"];
 
 /// What a block belongs to, which decides what it may hold.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -35,7 +36,7 @@ impl Place {
     /// The finding about a statement that begins with this word, where the block cannot hold it.
     pub fn refuses(self, word: &str, at: Span) -> Option<Diagnostic> {
         let (why, help) = match word {
-            _ if self == Self::Parallel && !HELD_BY_PARALLEL.contains(&word) => (
+            _ if self == Self::Parallel && REFUSED_BY_PARALLEL.contains(&word) => (
                 "cannot stand in a `parallel`, which holds steps, `let` and `if`",
                 "move it above or below the block; what belongs together in it is a `do`",
             ),

@@ -165,8 +165,16 @@ fn reads_wait_for_barriers_and_effects_for_everything_without_edges() {
     );
     assert_eq!(edges(&plan), ["w1 -data-> w3"]);
     use Vertex::{Barriers, Decisions, Everything};
-    let expected =
-        [Barriers(0), Everything(1), Barriers(2), Everything(3), Everything(4), Everything(5), Decisions, Everything(7)];
+    let expected = [
+        Barriers(0),
+        Everything(1),
+        Barriers(2),
+        Everything(3),
+        Everything(4),
+        Everything(5),
+        Decisions,
+        Everything(7),
+    ];
     assert_eq!(vertices(&plan), expected);
     let barriers = graph::build(&plan).blocks[0].barriers.clone();
     assert_eq!(barriers, [false, true, false, true, true, false, false, false]);
@@ -186,16 +194,34 @@ fn a_parallel_has_one_place_and_an_if_in_it_is_joined() {
     );
     use Vertex::{Barriers, Decisions, Everything};
     let expected = [
-        Barriers(0), Everything(1), Decisions, Everything(1), Everything(1), Everything(1), Everything(1), Decisions,
-        Barriers(8), Everything(9),
+        Barriers(0),
+        Everything(1),
+        Decisions,
+        Everything(1),
+        Everything(1),
+        Everything(1),
+        Everything(1),
+        Decisions,
+        Barriers(8),
+        Everything(9),
     ];
     assert_eq!(vertices(&plan), expected);
     let edges = edges(&plan);
     let place = edges.iter().filter(|edge| edge.contains("-place->")).map(String::as_str).collect::<Vec<_>>();
     let expected = [
-        "b -place-> c", "b -place-> join0", "c -place-> join0", "join0 -place-> d", "join0 -place-> join1",
-        "d -place-> join1", "b -place-> join2", "d -place-> join2", "join1 -place-> e", "join1 -place-> join3",
-        "e -place-> join3", "join2 -place-> join4", "e -place-> join4",
+        "b -place-> c",
+        "b -place-> join0",
+        "c -place-> join0",
+        "join0 -place-> d",
+        "join0 -place-> join1",
+        "d -place-> join1",
+        "b -place-> join2",
+        "d -place-> join2",
+        "join1 -place-> e",
+        "join1 -place-> join3",
+        "e -place-> join3",
+        "join2 -place-> join4",
+        "e -place-> join4",
     ];
     assert_eq!(place, expected);
 }

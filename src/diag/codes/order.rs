@@ -22,6 +22,9 @@ pub static PARALLEL_SET: Code = Code::warning("parallel-set", include_str!("page
 pub static COMPLEMENTARY_GUARDS: Code =
     Code::note("complementary-guards", include_str!("pages/complementary-guards.md"));
 
+pub static COULD_RUN_TOGETHER: Code =
+    Code::optional_note("could-run-together", include_str!("pages/could-run-together.md"));
+
 pub(super) static ALL: &[&Code] = &[
     &UNREACHABLE_STEP,
     &AFTER_REPLY,
@@ -41,4 +44,5 @@ pub(super) static ALL: &[&Code] = &[
     &TOO_WIDE,
     &PARALLEL_SET,
     &COMPLEMENTARY_GUARDS,
+    &COULD_RUN_TOGETHER,
 ];

@@ -3,6 +3,7 @@
 mod budget_impossible;
 mod busy_loop;
 mod complementary_guards;
+mod could_run_together;
 mod deadline_impossible;
 mod deprecated_tool;
 mod effect_unknown;
@@ -53,6 +54,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule { codes: UNANSWERED, look: never_fires::look },
     Rule { codes: &[&order::REDUNDANT_AFTER], look: redundant_after::look },
     Rule { codes: &[&order::COMPLEMENTARY_GUARDS], look: complementary_guards::look },
+    Rule { codes: &[&order::COULD_RUN_TOGETHER], look: could_run_together::look },
     Rule { codes: &[&order::PARALLEL_SET], look: parallel_set::look },
     Rule { codes: &[&order::PARALLEL_WRITE], look: parallel_write::look },
     Rule { codes: &[&order::TOO_WIDE], look: too_wide::look },

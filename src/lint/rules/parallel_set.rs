@@ -22,7 +22,7 @@ enum Anchor {
     /// As this statement, or within it.
     In(usize),
     /// In the firing of the listener `listener`, any time after `trigger` has ended.
-    Fired { listener: usize, trigger: usize },
+    Fired { listener: usize, trigger: usize, at_once: bool },
 }
 
 pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
@@ -54,6 +54,10 @@ fn first_race(subject: &Subject<'_>, task: &Task, sets: &[Anchored<'_>]) -> Opti
         (Anchor::In(main), Anchor::Fired { trigger, .. }) | (Anchor::Fired { trigger, .. }, Anchor::In(main)) => {
             apart(main, trigger)
         }
+        (
+            Anchor::Fired { listener: one, trigger: first, at_once: true },
+            Anchor::Fired { listener: other, trigger: second, at_once: true },
+        ) => one != other && apart(first, second) && apart(second, first),
         (Anchor::Fired { listener: one, .. }, Anchor::Fired { listener: other, .. }) => one != other,
     };
     for (place, later) in sets.iter().enumerate() {
@@ -75,6 +79,8 @@ fn first_race(subject: &Subject<'_>, task: &Task, sets: &[Anchored<'_>]) -> Opti
 /// When a statement runs, where it does whatever the data say.
 fn anchor(plan: &Plan, owners: &[Option<(BlockId, usize)>], block: BlockId, index: usize) -> Option<Anchor> {
     let (mut block, mut index) = (block, index);
+    // What stands below a step of a firing comes some time after the event.
+    let at_once = !plan.block(block).nodes.iter().take(index).any(|node| node.step().is_some());
     loop {
         let node = plan.block(block).nodes.get(index)?;
         if !node.guard.is_empty() {
@@ -83,7 +89,7 @@ fn anchor(plan: &Plan, owners: &[Option<(BlockId, usize)>], block: BlockId, inde
         if block == BlockId(0) {
             return if let NodeKind::Listener(listener) = &node.kind {
                 let trigger = trigger(plan, &listener.on).filter(|_| listener.when.is_none())?;
-                Some(Anchor::Fired { listener: index, trigger })
+                Some(Anchor::Fired { listener: index, trigger, at_once })
             } else {
                 Some(Anchor::In(index))
             };

@@ -185,6 +185,13 @@ impl Plan {
 }
 
 impl Block {
+    /// The `parallel` that a node stands in.
+    #[must_use]
+    pub fn parallel_around(&self, node: u32) -> Option<&Parallel> {
+        let place = self.parallels.partition_point(|parallel| parallel.nodes.end <= node);
+        self.parallels.get(place).filter(|parallel| parallel.nodes.contains(&node))
+    }
+
     /// The node with this number.
     #[must_use]
     pub fn node(&self, id: NodeId) -> &Node {

@@ -3,7 +3,8 @@
 use super::tokens::{Token, TokenKind};
 
 pub(in crate::syntax) const STATEMENT_WORDS: [&str; 14] = [
-    "step", "let", "if", "task", "set", "listener", "ensure", "fail", "reply", "yield", "next", "policy", "allow", "parallel",
+    "step", "let", "if", "task", "set", "listener", "ensure", "fail", "reply", "yield", "next", "policy", "allow",
+    "parallel",
 ];
 pub(in crate::syntax) const CLAUSE_WORDS: [&str; 11] =
     ["when", "after", "confirm", "timeout", "within", "retry", "until", "cache", "verify", "recover", "undo"];

@@ -249,7 +249,7 @@ async fn r4_2_inside_each_every_element_is_asked_for_and_on_the_each_the_list_on
     let (mut world, log) = durable();
     let each = |inner: &str, outer: &str| {
         plan(&format!(
-            "step m = each x in [\"a\", \"b\"] max 5 {{ step sent = a.write(x: x) {inner} yield sent }} {outer} reply m"
+            "step m = each x in [\"a\", \"b\"] max 5 parallel 2 {{ step sent = a.write(x: x) {inner} yield sent }} {outer} reply m"
         ))
     };
     let inside = each("confirm \"Send ${x}?\"", "");
@@ -271,7 +271,8 @@ async fn r4_2_inside_each_every_element_is_asked_for_and_on_the_each_the_list_on
 async fn r4_2_whoever_waits_for_people_holds_no_slot() {
     let mut world = World::new().tool("a.write", [give(json!(1))]).tool("b.read", [after(50, give(json!(7)))]);
     world.asker = Some(clerk(Duration::from_hours(1), [(None, json!(true))]));
-    let text = "policy { concurrency: 1 } step w = a.write() confirm \"Write?\" step r = b.read() reply w + r";
+    let text =
+        "policy { concurrency: 1 } parallel { step w = a.write() confirm \"Write?\" step r = b.read() } reply w + r";
     let ran = world.run(&plan(text)).await;
     assert_eq!((ran.reply(), ran.order()), (json!(8), vec!["b.read", "a.write"]));
 }
@@ -292,8 +293,9 @@ async fn r4_1_within_and_the_deadline_do_not_run_while_people_think() {
     // While something else goes on, the clock runs.
     let mut world = World::new().tool("a.write", [give(json!(1))]).tool("b.read", [after(20_000, give(json!(7)))]);
     world.asker = Some(clerk(Duration::from_hours(1), [(None, json!(true))]));
-    let ran =
-        world.run(&plan("policy { deadline: 10s } step w = a.write() confirm \"Write?\" step r = b.read()")).await;
+    let ran = world
+        .run(&plan("policy { deadline: 10s } parallel { step w = a.write() confirm \"Write?\" step r = b.read() }"))
+        .await;
     assert_eq!((ran.class().as_str(), ran.took), ("budget.time", 10_000));
     assert_eq!(ran.status("w"), "cancelled", "and the open gate is withdrawn");
 }
@@ -354,7 +356,7 @@ async fn r4_1_expires_bounds_people_and_an_arm_may_catch_it() {
 async fn r4_2_an_abort_withdraws_open_gates() {
     let (mut world, log) = durable();
     world = world.tool("b.read", [after(100, Fail("tool.failed", Answered))]);
-    let ran = world.run(&plan("step w = a.write() confirm \"Write?\" step r = b.read()")).await;
+    let ran = world.run(&plan("parallel { step w = a.write() confirm \"Write?\" step r = b.read() }")).await;
     assert_eq!((ran.class().as_str(), ran.status("w")), ("tool.failed", "cancelled".into()));
     assert!(ran.outcome.questions.is_empty());
     assert_eq!(log.past().unwrap().questions.open().count(), 0);

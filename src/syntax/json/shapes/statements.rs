@@ -21,7 +21,11 @@ pub(in crate::syntax::json) static STATEMENTS: &[Shape] = &[
                 may("index", Slot::Name, "The name of its index in the body."),
                 must("list", Slot::Value, "The list."),
                 may("max", Slot::Value, "The most elements that the list may have."),
-                may("parallel", Slot::Value, "How many run at the same time; where it is left out, 1 for a body with effects."),
+                may(
+                    "parallel",
+                    Slot::Value,
+                    "How many run at the same time; where it is left out, 1 for a body with effects.",
+                ),
                 may("by", Slot::Value, "A key that names the elements."),
                 may("settle", Slot::Flag, "Whether a failure is a value, not the end."),
                 must("body", BODY, "What is done with the element, up to a yield."),
