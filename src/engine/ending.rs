@@ -4,10 +4,6 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use petgraph::Direction;
-use petgraph::graph::NodeIndex;
-use petgraph::visit::EdgeRef as _;
-
 use super::Program;
 use super::dispatcher::{Dispatcher, NodeRef};
 use super::frame::{Flags, FrameId, Role};
@@ -141,10 +137,10 @@ impl Dispatcher<'_> {
         let graph = self.graph(program, frame);
         let (mut open, mut seen) = (vec![node], BTreeSet::new());
         while let Some(vertex) = open.pop() {
-            for edge in graph.dag.edges_directed(NodeIndex::new(vertex as usize), Direction::Incoming) {
-                let source = u32::try_from(edge.source().index()).unwrap_or(u32::MAX);
+            for (source, edge) in graph.wanted(vertex as usize) {
+                let source = u32::try_from(source).unwrap_or(u32::MAX);
                 let state = &self.frames[frame].nodes[source as usize];
-                let given = !edge.weight().needs_success() || !state.state.is_settled();
+                let given = !edge.needs_success() || !state.state.is_settled();
                 if given || state.flags.has(Flags::AVAILABLE) || !seen.insert(source) {
                     continue;
                 }
