@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::checker::{BlockKind, PlanChecker};
 use super::expr::{Code, Expectation};
-use super::plan::{Clauses, Footprint, NodeKind, Retry, Step, StepKind, Target, Undo, Until, Verify};
+use super::plan::{Clauses, Footprint, NodeKind, OrderClass, Retry, Step, StepKind, Target, Undo, Until, Verify};
 use super::scope::NameKind;
 use super::step::CheckedBody;
 use crate::diag::{Diagnostic, codes};
@@ -37,14 +37,14 @@ impl PlanChecker<'_> {
                     let (span, effect) = (call.span, call.effect);
                     self.aside_step(
                         None,
-                        Step::bare(span, StepKind::Call(call), ty, effect, Vec::new()),
+                        Step::bare(span, StepKind::Call(call), ty, Footprint::of(effect, OrderClass::of(effect))),
                         undo_bound(span),
                     );
                 }
             }
             ast::Undo::Do(block) => {
                 let done = self.do_block(block);
-                let inner = Step::bare(block.span, done.kind, done.ty, done.effect, done.touches);
+                let inner = Step::bare(block.span, done.kind, done.ty, done.does);
                 self.aside_step(None, inner, undo_bound(block.span));
             }
         }
@@ -137,13 +137,13 @@ impl PlanChecker<'_> {
                 clauses.until = Some(Until { condition, every });
                 self.aside_step(
                     Some(slot),
-                    Step::bare(call_span, StepKind::Call(call), ty, call_effect, Vec::new()),
+                    Step::bare(call_span, StepKind::Call(call), ty, Footprint::of(call_effect, OrderClass::of(call_effect))),
                     clauses,
                 );
             } else {
                 self.aside_step(
                     Some(slot),
-                    Step::bare(call_span, StepKind::Call(call), ty, call_effect, Vec::new()),
+                    Step::bare(call_span, StepKind::Call(call), ty, Footprint::of(call_effect, OrderClass::of(call_effect))),
                     clauses,
                 );
                 let message = Value::String("the check of `verify` does not hold".into());

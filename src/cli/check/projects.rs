@@ -46,7 +46,7 @@ impl Projects {
             if index == projects.all.len() {
                 let mut workspace = Workspace::at(host.clone(), &location)?;
                 workspace.severities = task.severities.over(&workspace.severities);
-                let cache = if task.cached && workspace.severities.enabled().is_empty() {
+                let cache = if task.cached && !workspace.severities.asks_for_more() {
                     Cache::open(&workspace, &location)
                 } else {
                     None
