@@ -170,7 +170,7 @@ impl Finder<'_> {
                 ast::StatementKind::If { arms, otherwise } => {
                     arms.iter().map(|(_, block)| block).chain(otherwise).for_each(|block| self.block(block));
                 }
-                ast::StatementKind::Listener { body, .. } => self.block(body),
+                ast::StatementKind::Listener { body, .. } | ast::StatementKind::Parallel(body) => self.block(body),
                 ast::StatementKind::Policy(_)
                 | ast::StatementKind::Allow(_)
                 | ast::StatementKind::Let { .. }
