@@ -8,6 +8,7 @@ use super::sensitive::below;
 use crate::eval::EvalError;
 use crate::journal::{ARGUMENTS, EventKind, FormField, Question, Waiting};
 use crate::sema::{Input, InputField};
+use crate::source::Span;
 use crate::types::{encode, to_schema};
 use crate::value::{Key, Map, Value};
 
@@ -53,6 +54,12 @@ impl Dispatcher<'_> {
 
     fn form_field(&self, at: NodeRef, field: &InputField) -> Result<FormField, EvalError> {
         let options = match field.options.as_ref().map(|code| self.evaluate(at.0, code)).transpose()? {
+            Some(Value::List(options)) if options.is_empty() && !field.ty.admits_null() => {
+                // Nobody could answer that.
+                let span = field.options.as_ref().map_or_else(Span::default, |code| code.span);
+                let fault = format!("`{}` has nothing to choose from: the list behind `in` is empty", field.name);
+                return Err(EvalError::plain(fault, span));
+            }
             Some(Value::List(options)) => Some(options.iter().map(|option| encode(option, &field.ty)).collect()),
             _ => None,
         };

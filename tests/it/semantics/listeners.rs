@@ -491,6 +491,32 @@ plan p() -> string {
 }
 
 #[tokio::test(start_paused = true)]
+async fn s3_27_a_choice_without_any_option_fails_instead_of_asking_what_nobody_can_answer() {
+    let text = |ty: &str| {
+        format!(
+            "use own
+tool own.options() -> string[] read
+plan p() -> string? {{
+    step near = own.options()
+    step form = input \"How?\" -> {{ way: {ty} in near }} recover validation.expression as e => {{ way: e.message }}
+    reply form.way
+}}"
+        )
+    };
+    let world = || {
+        let mut world = World::new().tool("own.options", [give(json!([]))]);
+        world.journal = Some(MemoryLog::default());
+        world
+    };
+    let ran = world().run(&text("string")).await;
+    let fault = "`way` has nothing to choose from: the list behind `in` is empty";
+    assert_eq!((ran.reply(), ran.outcome.questions.len()), (json!(fault), 0));
+    // One that may be left out can be answered.
+    let ran = world().run(&text("string?")).await;
+    assert_eq!((ran.outcome.state.name(), ran.outcome.questions.len()), ("paused", 1));
+}
+
+#[tokio::test(start_paused = true)]
 async fn s3_32b_a_task_that_is_set_to_the_status_it_has_is_polled_until_it_moves_on() {
     let ran = onboard(&desks()).await;
     let poll = listener(&ran, "poll");
