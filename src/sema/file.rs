@@ -262,7 +262,6 @@ fn declared(
         let code = &codes::names::UNKNOWN_ARGUMENT;
         diagnostics.push(unknown(code, "parameter", &key.text, key.span, names));
     }
-    let raises = tool.fails.iter().map(|name| name.text.clone());
     let mut signature = known.map_or_else(
         || Signature::unknown(tool.namespace.text.clone(), tool.name.text.clone()),
         |known| (**known).clone(),
@@ -279,14 +278,12 @@ fn declared(
     if let Some(effect) = effect {
         signature.effect = effect;
     }
-    for name in raises {
-        if !signature.raises.contains(&name) {
-            signature.raises.push(name);
+    for name in &tool.fails {
+        if !signature.raises.contains(&name.text) {
+            signature.raises.push(name.text.clone());
         }
     }
-    if let Some(key) = &tool.key {
-        take_key(&mut signature, key);
-    }
+    tool.key.iter().for_each(|key| take_key(&mut signature, key));
     signature
 }
 

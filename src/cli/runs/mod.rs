@@ -1,5 +1,6 @@
 //! `planrun runs`: what happened, and acting on it.
 
+mod above;
 mod events;
 mod export;
 mod list;
