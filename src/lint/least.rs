@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::sema::expr::Code;
-use crate::sema::{BlockId, NodeKind, Plan, Step, StepKind, Target, Wait};
+use crate::sema::{BlockId, NodeKind, OrderClass, Plan, Step, StepKind, Target, Wait};
 
 /// Counts that were made, by plan: plans that call each other share most of theirs.
 #[derive(Default)]
@@ -134,17 +134,31 @@ impl Least {
 
     /// The longest way through a block: what waits for each other, one after the other.
     fn block_time(&mut self, plan: &Plan, block: BlockId) -> Duration {
-        let nodes = &plan.block(block).nodes;
+        let block = plan.block(block);
+        let nodes = &block.nodes;
         let mut ends = vec![Duration::ZERO; nodes.len()];
+        // When everything, and when every barrier, above each node has ended.
+        let (mut everything, mut barriers) = (vec![Duration::ZERO], vec![Duration::ZERO]);
         let mut slots: HashMap<u32, Duration> = HashMap::new();
         for (index, node) in nodes.iter().enumerate() {
             if matches!(node.kind, NodeKind::Reply(_) | NodeKind::Yield(_)) && !node.guard.is_empty() {
                 break;
             }
+            let parallel = u32::try_from(index).ok().and_then(|index| block.parallel_around(index));
+            let order = parallel.map_or_else(|| node.order(), |parallel| parallel.order);
+            let (all, passed) = (everything[index], barriers[index]);
+            everything.push(all);
+            barriers.push(passed);
             if !node.guard.is_empty() {
                 continue;
             }
-            let mut start = Duration::ZERO;
+            let place = parallel.map_or(index, |parallel| parallel.nodes.start as usize);
+            let mut start = match order {
+                _ if !node.after.is_empty() => Duration::ZERO,
+                OrderClass::Pure => Duration::ZERO,
+                OrderClass::Read => barriers[place],
+                OrderClass::Clock | OrderClass::Barrier => everything[place],
+            };
             for after in &node.after {
                 start = start.max(ends.get(after.node.0 as usize).copied().unwrap_or_default());
             }
@@ -154,8 +168,10 @@ impl Least {
             });
             let takes = node.step().map_or(Duration::ZERO, |step| self.step_time(plan, step));
             let end = start.saturating_add(takes);
-            if let Some(place) = ends.get_mut(index) {
-                *place = end;
+            ends[index] = end;
+            everything[index + 1] = all.max(end);
+            if order == OrderClass::Barrier {
+                barriers[index + 1] = passed.max(end);
             }
             if let Some(slot) = node.slot {
                 slots.insert(slot, end);

@@ -137,13 +137,23 @@ impl PlanChecker<'_> {
                 clauses.until = Some(Until { condition, every });
                 self.aside_step(
                     Some(slot),
-                    Step::bare(call_span, StepKind::Call(call), ty, Footprint::of(call_effect, OrderClass::of(call_effect))),
+                    Step::bare(
+                        call_span,
+                        StepKind::Call(call),
+                        ty,
+                        Footprint::of(call_effect, OrderClass::of(call_effect)),
+                    ),
                     clauses,
                 );
             } else {
                 self.aside_step(
                     Some(slot),
-                    Step::bare(call_span, StepKind::Call(call), ty, Footprint::of(call_effect, OrderClass::of(call_effect))),
+                    Step::bare(
+                        call_span,
+                        StepKind::Call(call),
+                        ty,
+                        Footprint::of(call_effect, OrderClass::of(call_effect)),
+                    ),
                     clauses,
                 );
                 let message = Value::String("the check of `verify` does not hold".into());

@@ -11,9 +11,7 @@ use super::expr::{Checker, Code, Expectation, ReadKind, atoms, negated_atoms};
 use super::file::Namespace;
 use super::names::{Collision, Mark, Names, NewName};
 use super::own_plans::OwnPlans;
-use super::plan::{
-    After, Block, BlockId, Footprint, GuardAtom, Node, NodeId, NodeKind, Parallel, Plan, Task, TaskId,
-};
+use super::plan::{After, Block, BlockId, Footprint, GuardAtom, Node, NodeId, NodeKind, Parallel, Plan, Task, TaskId};
 use super::scope::{Atom, Lookup, NameKind, Scope as _};
 use super::tools::Tools;
 use super::unread::Made;

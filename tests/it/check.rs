@@ -103,7 +103,8 @@ fn bytes(block: &str) -> Vec<u8> {
 fn findings(plan: &[u8], name: &str, files: &[(String, Vec<u8>)]) -> Result<Vec<(String, String)>, String> {
     let files = files.iter().map(|(name, content)| (name.as_str(), content.as_slice()));
     let folder = folder(files.chain([(name, plan)]));
-    let output = planrun(["check", "--format", "json", name]).within(folder.path()).run();
+    let output =
+        planrun(["check", "--format", "json", "--enable", "could-run-together", name]).within(folder.path()).run();
     if output.status > 1 {
         return Err(format!("check ended with {}: {}", output.status, output.stderr));
     }

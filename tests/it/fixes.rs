@@ -277,7 +277,14 @@ impl Case {
         }
         let tools: Tools = catalog.signatures().cloned().collect();
         let policy = Policy::default();
-        let project = lint::Project { policy: &policy, allow: None, root: Path::new("/"), host: &*host, tools: None, severities: None };
+        let project = lint::Project {
+            policy: &policy,
+            allow: None,
+            root: Path::new("/"),
+            host: &*host,
+            tools: None,
+            severities: None,
+        };
         lint::check_file(&SourceFile::new("example.plan", text), &tools, self, &project).diagnostics
     }
 }

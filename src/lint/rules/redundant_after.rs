@@ -68,16 +68,13 @@ fn stands_there_anyway(subject: &Subject<'_>, block: &Block, graph: &BlockGraph,
         return false;
     }
     let awaited = graph::awaited_by_place(block, graph, index);
-    let named = |node: usize| block.nodes[index].after.iter().any(|after| after.node.0 as usize == node);
     let after = &block.nodes[index].after;
     let all_awaited = after.iter().all(|after| {
         let named = after.node.0 as usize;
         awaited.iter().any(|above| is_before(graph, named, *above) == Some(true))
     });
-    // What data makes it wait for, it waits for in any case.
-    let covered = |above: usize| {
-        named(above) || after.iter().any(|after| is_before(graph, above, after.node.0 as usize) == Some(true))
-    };
+    // By what it names, or by data, which it waits for in any case.
+    let covered = |above: usize| is_before(graph, above, index) == Some(true);
     all_awaited && awaited.into_iter().all(covered)
 }
 

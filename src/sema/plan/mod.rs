@@ -20,8 +20,8 @@ use crate::types::{ErrorClass, Type};
 pub use order::{Footprint, OrderClass, Touch};
 pub use settings::{Budget, Jitter, OnFailure, Policy, Retry};
 pub use step::{
-    Ask, Call, Clauses, Confirm, Each, Infer, Input, InputField, Recover, Repeat, Step, StepKind, Target, Undo,
-    Until, Verify, Wait,
+    Ask, Call, Clauses, Confirm, Each, Infer, Input, InputField, Recover, Repeat, Step, StepKind, Target, Undo, Until,
+    Verify, Wait,
 };
 pub use task::{Event, EventKind, FAILED, Listener, PlanTest, Set, Status, Task, TaskId, TaskTest};
 

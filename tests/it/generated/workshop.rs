@@ -57,7 +57,8 @@ impl Workshop {
             allow: None,
             root: Path::new("/"),
             host: &MemoryHost::new(1),
-            tools: None, severities: None,
+            tools: None,
+            severities: None,
         };
         lint::check_file(&SourceFile::new("main.plan", project.main()), &self.tools, self, &rules)
     }
