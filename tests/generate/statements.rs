@@ -22,15 +22,33 @@ impl Writer<'_> {
         }
         let plan = usize::from(self.indent == 1);
         let value = usize::from(lets);
-        let written = match self.dice.weighed(&[14, 5 * value, 3 * value, 1, plan, plan]) {
+        let written = match self.dice.weighed(&[14, 5 * value, 3 * value, 1, plan, plan, 2 * plan]) {
             0 => self.step(),
             1 => self.let_value(),
             2 => self.if_blocks(),
             3 => self.ensure(),
             4 => self.early_reply(),
-            _ => self.guarded_fail(),
+            5 => self.guarded_fail(),
+            _ => self.parallel(),
         };
         text + &written
+    }
+
+    /// Steps, now and then with a `let` or an `if` among them, that need not wait for each other.
+    fn parallel(&mut self) -> String {
+        let margin = self.margin();
+        let mut text = format!("{margin}parallel {{\n");
+        let first = self.scope.variables.len();
+        self.indent += 1;
+        for _ in 0..self.dice.between(2, 3) {
+            self.parallel = Some(first);
+            let statement = if self.dice.one_in(6) { self.let_value() } else { self.step() };
+            text.push_str(&statement);
+        }
+        self.parallel = None;
+        self.indent -= 1;
+        writeln!(text, "{margin}}}").unwrap();
+        text
     }
 
     fn let_value(&mut self) -> String {
