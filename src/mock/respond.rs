@@ -94,7 +94,10 @@ impl Responder {
         let (answer, delay, attempt) = self.perform(call);
         self.record(call, &answer, attempt);
         // Whoever was turned away before anything happened may come again with the same key.
-        if let (Some(key), 200..=299) = (call.key, answer.status) {
+        if let Some(key) = call.key
+            && (200..=299).contains(&answer.status)
+            && answer.body["success"] != json!(false)
+        {
             self.calls().remember(key.to_owned(), request(), answer.clone());
         }
         (answer, delay)

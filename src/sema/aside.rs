@@ -128,34 +128,17 @@ impl PlanChecker<'_> {
         });
         let span = clause.span;
         if let Some((call, ty, _)) = found {
-            let (call_span, call_effect) = (call.span, call.effect);
+            let (call_span, does) = (call.span, Footprint::of(call.effect, OrderClass::of(call.effect)));
+            let step = Step::bare(call_span, StepKind::Call(call), ty, does);
             let polls = every.is_some() || within.is_some();
             let mut clauses = Clauses::default();
             if polls {
                 clauses.within = Some(within.unwrap_or_else(|| duration(VERIFY_WITHIN, span)));
                 let every = every.unwrap_or_else(|| duration(VERIFY_EVERY, span));
                 clauses.until = Some(Until { condition, every });
-                self.aside_step(
-                    Some(slot),
-                    Step::bare(
-                        call_span,
-                        StepKind::Call(call),
-                        ty,
-                        Footprint::of(call_effect, OrderClass::of(call_effect)),
-                    ),
-                    clauses,
-                );
+                self.aside_step(Some(slot), step, clauses);
             } else {
-                self.aside_step(
-                    Some(slot),
-                    Step::bare(
-                        call_span,
-                        StepKind::Call(call),
-                        ty,
-                        Footprint::of(call_effect, OrderClass::of(call_effect)),
-                    ),
-                    clauses,
-                );
+                self.aside_step(Some(slot), step, clauses);
                 let message = Value::String("the check of `verify` does not hold".into());
                 let message = Box::new(Code::literal(message, Type::String, span));
                 self.push(span, NodeKind::Ensure { condition, message });

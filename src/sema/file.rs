@@ -287,17 +287,6 @@ fn declared(
     signature
 }
 
-/// The key goes into one of the parameters.
-fn check_key(tool: &ast::Tool, parameters: &[Parameter], diagnostics: &mut Vec<Diagnostic>) {
-    if let Some(key) = &tool.key
-        && !parameters.iter().any(|parameter| parameter.name == key.text)
-    {
-        let names = parameters.iter().map(|parameter| &*parameter.name);
-        let code = &codes::names::UNKNOWN_ARGUMENT;
-        diagnostics.push(unknown(code, "parameter", &key.text, key.span, names));
-    }
-}
-
 /// Where a key makes repetitions harmless, repeating is harmless: that is what `idempotent` means.
 fn take_key(signature: &mut Signature, key: &ast::Name) {
     signature.key_argument = Some(key.text.clone());

@@ -288,7 +288,7 @@ fn on_a_usual_stack<T: Send + 'static>(body: impl FnOnce() -> T + Send + 'static
 #[test]
 fn a_chain_of_100_000_steps_runs_and_is_freed() {
     let state = on_a_usual_stack(|| {
-        let mut text = "use sys\nplan p() {\nstep s0 = sys.nothing()\n".to_owned();
+        let mut text = "use sys\nplan p() {\npolicy { max_steps: 100000 }\nstep s0 = sys.nothing()\n".to_owned();
         for step in 1..100_000 {
             writeln!(text, "step s{step} = sys.nothing() after s{}", step - 1).unwrap();
         }

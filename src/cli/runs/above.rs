@@ -66,8 +66,7 @@ fn holds_back(plan: &Plan, node: &Node) -> bool {
         if asks(node) || matches!(node.kind, NodeKind::Set(_)) {
             return true;
         }
-        let beside: Vec<BlockId> =
-            node.step().into_iter().flat_map(|step| step.asides().collect::<Vec<_>>()).collect();
+        let beside: Vec<BlockId> = node.step().into_iter().flat_map(|step| step.asides().collect::<Vec<_>>()).collect();
         // What a listener does comes when its event does.
         if node.step().is_some() {
             node.inner(&mut |inner| {
