@@ -8,10 +8,13 @@ use indexmap::IndexMap;
 use super::Program;
 use super::dispatcher::{Dispatcher, NodeRef};
 use super::frame::FrameId;
+use crate::builtins::FailureKind;
+use crate::eval::EvalError;
 use crate::journal::StepError;
+use crate::sema::expr::Code;
 use crate::sema::{Call, PlanParameter};
 use crate::tools::{Answer, sensitive_arguments};
-use crate::types::{ErrorClass, Signature, Type, Validation, Validator, check_value, decode};
+use crate::types::{ErrorClass, Signature, Type, Validation, Validator, check_value, convert, decode};
 use crate::value::{Key, Value};
 
 /// The compiled schemas of the tools that a run has called.
@@ -65,10 +68,8 @@ impl Contracts {
                 if !small && serde_json::to_writer(Counter { left: max_bytes }, &value).is_err() {
                     return Err(too_large(max_bytes));
                 }
-                match check_value(&value, &signature.returns) {
-                    Ok(()) => Ok(value),
-                    Err(mismatch) => Err(format!("the result does not have the declared type: {mismatch}")),
-                }
+                convert(value, &signature.returns)
+                    .map_err(|mismatch| format!("the result does not have the declared type: {mismatch}"))
             }
             Answer::Json(json) => {
                 if serde_json::to_writer(Counter { left: max_bytes }, &json).is_err() {
@@ -96,31 +97,32 @@ impl Dispatcher<'_> {
         call: &Call,
         signature: &Signature,
     ) -> Result<Value, Arc<StepError>> {
-        let map = self.argument_map(at.0, call, |name| {
+        let map = self.argument_map(at, call, |name| {
             signature.parameter(name).map(|parameter| (parameter.required, parameter.ty.clone()))
-        });
-        let map = map.map_err(|error| Arc::new(StepError::expression(&error, &self.own_path(at))))?;
-        let fault = self.contracts.arguments_fault(signature, &map);
-        let arguments = if map.is_empty() { self.no_arguments.clone() } else { Value::Map(Arc::new(map)) };
+        })?;
+        if let Some(fault) = self.contracts.arguments_fault(signature, &map) {
+            let class = ErrorClass::Validation(Validation::Arguments);
+            return Err(Arc::new(StepError::new(class, fault, &self.own_path(at))));
+        }
+        if map.is_empty() {
+            return Ok(self.no_arguments.clone());
+        }
+        let arguments = Value::Map(Arc::new(map));
         let labels = sensitive_arguments(signature, &arguments);
         self.note_secrets(&arguments, &labels);
-        let Some(fault) = fault else { return Ok(arguments) };
-        // What was refused is told with the refusal.
-        self.record(at.0, at.1).details_mut().arguments = Some(arguments);
-        let class = ErrorClass::Validation(Validation::Arguments);
-        Err(Arc::new(StepError::new(class, fault, &self.own_path(at))))
+        Ok(arguments)
     }
 
     /// A null for an argument that may be left out, and does not admit null, leaves it out.
     fn argument_map(
         &self,
-        frame: FrameId,
+        at: NodeRef,
         call: &Call,
         parameter: impl Fn(&str) -> Option<(bool, Type)>,
-    ) -> Result<IndexMap<Key, Value>, crate::eval::EvalError> {
+    ) -> Result<IndexMap<Key, Value>, Arc<StepError>> {
         let mut map = IndexMap::with_capacity(call.arguments.len());
         for (name, code) in &call.arguments {
-            let value = self.evaluate(frame, code)?;
+            let value = self.evaluate(at.0, code).map_err(|error| Arc::new(self.argument_error(at, name, code, &error)))?;
             if matches!(value, Value::Null)
                 && parameter(name).is_some_and(|(required, ty)| !required && !ty.admits_null())
             {
@@ -129,6 +131,15 @@ impl Dispatcher<'_> {
             map.insert(Key::String(name.clone()), value);
         }
         Ok(map)
+    }
+
+    /// An argument that is not of the type of its place breaks the contract; any other failure is the expression's own.
+    fn argument_error(&self, at: NodeRef, name: &str, code: &Code, error: &EvalError) -> StepError {
+        if error.kind != FailureKind::Misfit || error.span != code.span {
+            return StepError::expression(error, &self.own_path(at));
+        }
+        let message = format!("the argument `{name}` does not fit: {error}");
+        StepError::new(ErrorClass::Validation(Validation::Arguments), message, &self.own_path(at))
     }
 
     /// The inputs of a called plan, from the arguments of its call.
@@ -140,11 +151,10 @@ impl Dispatcher<'_> {
     ) -> Result<BTreeMap<Arc<str>, Value>, Arc<StepError>> {
         let program = self.program(at.0);
         let path = self.path(&program, at);
-        let map = self.argument_map(at.0, call, |name| {
+        let map = self.argument_map(at, call, |name| {
             let found = parameters.iter().find(|parameter| &*parameter.name == name);
             found.map(|parameter| (parameter.required, parameter.ty.clone()))
-        });
-        let map = map.map_err(|error| Arc::new(StepError::expression(&error, &path)))?;
+        })?;
         let mut inputs = BTreeMap::new();
         for parameter in parameters {
             if let Some(value) = map.get(&Key::String(parameter.name.clone())) {
@@ -164,7 +174,15 @@ impl Dispatcher<'_> {
         let program: Arc<Program> = self.program(frame);
         for (slot, parameter) in program.plan.parameters.iter().enumerate() {
             let value = match (inputs.get(&parameter.name), &parameter.default) {
-                (Some(value), _) => value.clone(),
+                (Some(value), _) => match convert(value.clone(), &parameter.ty) {
+                    Ok(value) => value,
+                    Err(_) if value.is_null() && !parameter.required => Value::Null,
+                    Err(mismatch) => {
+                        let message = format!("the input `{}` does not fit: {mismatch}", parameter.name);
+                        let class = ErrorClass::Validation(Validation::Arguments);
+                        return Some(StepError::new(class, message, &self.frames[frame].path));
+                    }
+                },
                 (None, Some(default)) => match self.evaluate(frame, default) {
                     Ok(value) => value,
                     Err(error) => return Some(StepError::expression(&error, &self.frames[frame].path)),

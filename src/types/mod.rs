@@ -2,6 +2,7 @@
 
 mod absence;
 mod check;
+mod convert;
 mod decode;
 mod display;
 mod effect;
@@ -20,6 +21,7 @@ use std::sync::Arc;
 
 pub use absence::without_absent;
 pub use check::{check_value, type_of};
+pub use convert::{convert, converted, keeps};
 pub use decode::{decode, encode};
 pub use effect::Effect;
 pub use error_class::{Auth, Budget, Denied, ErrorClass, ErrorPattern, Transient, Validation};
