@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use serde_json::{Map, Value as Json};
 
 use super::Program;
 use super::dispatcher::{Dispatcher, NodeRef};
@@ -14,77 +15,63 @@ use crate::journal::StepError;
 use crate::sema::expr::Code;
 use crate::sema::{Call, PlanParameter};
 use crate::tools::{Answer, sensitive_arguments};
-use crate::types::{ErrorClass, Signature, Type, Validation, Validator, check_value, convert, decode};
+use crate::types::{ErrorClass, Signature, Type, Validation, check_value, convert, decode, encode};
 use crate::value::{Key, Value};
 
-/// The compiled schemas of the tools that a run has called.
-#[derive(Default)]
-pub(super) struct Contracts {
-    validators: BTreeMap<(Arc<str>, Arc<str>), Schemas>,
-}
-
-#[derive(Default)]
-struct Schemas {
-    input: Option<Validator>,
-    output: Option<Validator>,
-}
-
-impl Contracts {
-    fn of(&mut self, signature: &Signature) -> &Schemas {
-        let key = (signature.namespace.clone(), signature.name.clone());
-        self.validators.entry(key).or_insert_with(|| {
-            let compile = |schema: &Option<Arc<serde_json::Value>>| {
-                schema.as_ref().and_then(|schema| Validator::new(schema).ok())
-            };
-            Schemas { input: compile(&signature.input_schema), output: compile(&signature.output_schema) }
-        })
-    }
-
-    /// What is wrong with the arguments of a call, in one sentence.
-    fn arguments_fault(&mut self, signature: &Signature, arguments: &IndexMap<Key, Value>) -> Option<String> {
-        for parameter in &signature.parameters {
-            let value = arguments.get(&Key::String(parameter.name.clone()));
-            match value {
-                None if parameter.required => return Some(format!("the argument `{}` is missing", parameter.name)),
-                None => {}
-                Some(value) => {
-                    if let Err(mismatch) = check_value(value, &parameter.ty) {
-                        return Some(format!("the argument `{}` does not fit: {mismatch}", parameter.name));
-                    }
+/// What is wrong with the arguments of a call, in one sentence.
+fn arguments_fault(signature: &Signature, arguments: &IndexMap<Key, Value>) -> Option<String> {
+    for parameter in &signature.parameters {
+        let value = arguments.get(&Key::String(parameter.name.clone()));
+        match value {
+            None if parameter.required => return Some(format!("the argument `{}` is missing", parameter.name)),
+            None => {}
+            Some(value) => {
+                if let Err(mismatch) = check_value(value, &parameter.ty) {
+                    return Some(format!("the argument `{}` does not fit: {mismatch}", parameter.name));
                 }
             }
         }
-        signature.input_schema.as_ref()?;
-        let json = Value::Map(Arc::new(arguments.clone())).to_json();
-        let violations = self.of(signature).input.as_ref()?.violations(&json);
-        violations.first().map(|violation| format!("the arguments break the tool's contract: {violation}"))
     }
+    let contract = signature.input_schema.as_ref()?;
+    let violations = contract.violations(&sent(signature, arguments));
+    violations.first().map(|violation| format!("the arguments break the tool's contract: {violation}"))
+}
 
-    /// The value in an answer, by the declared type; or what is wrong with it.
-    pub(super) fn result(&mut self, signature: &Signature, answer: Answer, max_bytes: u64) -> Result<Value, String> {
-        match answer {
-            Answer::Value(value) => {
-                let small = !matches!(value, Value::String(_) | Value::Bytes(_) | Value::List(_) | Value::Map(_));
-                if !small && serde_json::to_writer(Counter { left: max_bytes }, &value).is_err() {
-                    return Err(too_large(max_bytes));
-                }
-                convert(value, &signature.returns)
-                    .map_err(|mismatch| format!("the result does not have the declared type: {mismatch}"))
+/// The arguments as the tool gets them.
+fn sent(signature: &Signature, arguments: &IndexMap<Key, Value>) -> Json {
+    let argument = |(key, value): (&Key, &Value)| {
+        let ty = key.as_str().and_then(|name| signature.parameter(name)).map_or(&Type::Any, |known| &known.ty);
+        (key.to_string(), encode(value, ty))
+    };
+    let mut sent: Map<String, Json> = arguments.iter().map(argument).collect();
+    if let Some(name) = &signature.key_argument {
+        // The key itself is known when the call goes out.
+        sent.entry(name.as_ref()).or_insert_with(|| KEY_STAND_IN.into());
+    }
+    Json::Object(sent)
+}
+
+/// The value in an answer, by the declared type; or what is wrong with it.
+pub(super) fn result(signature: &Signature, answer: Answer, max_bytes: u64) -> Result<Value, String> {
+    match answer {
+        Answer::Value(value) => {
+            let small = !matches!(value, Value::String(_) | Value::Bytes(_) | Value::List(_) | Value::Map(_));
+            if !small && serde_json::to_writer(Counter { left: max_bytes }, &value).is_err() {
+                return Err(too_large(max_bytes));
             }
-            Answer::Json(json) => {
-                if serde_json::to_writer(Counter { left: max_bytes }, &json).is_err() {
-                    return Err(too_large(max_bytes));
-                }
-                let violation = signature.output_schema.as_ref().and_then(|_| {
-                    let violations = self.of(signature).output.as_ref()?.violations(&json);
-                    violations.into_iter().next()
-                });
-                if let Some(violation) = violation {
-                    return Err(format!("the result breaks the tool's contract: {violation}"));
-                }
-                decode(&json, &signature.returns)
-                    .map_err(|mismatch| format!("the result does not have the declared type: {mismatch}"))
+            convert(value, &signature.returns)
+                .map_err(|mismatch| format!("the result does not have the declared type: {mismatch}"))
+        }
+        Answer::Json(json) => {
+            if serde_json::to_writer(Counter { left: max_bytes }, &json).is_err() {
+                return Err(too_large(max_bytes));
             }
+            let contract = signature.output_schema.as_ref();
+            if let Some(violation) = contract.and_then(|contract| contract.violations(&json).into_iter().next()) {
+                return Err(format!("the result breaks the tool's contract: {violation}"));
+            }
+            decode(&json, &signature.returns)
+                .map_err(|mismatch| format!("the result does not have the declared type: {mismatch}"))
         }
     }
 }
@@ -100,7 +87,13 @@ impl Dispatcher<'_> {
         let map = self.argument_map(at, call, |name| {
             signature.parameter(name).map(|parameter| (parameter.required, parameter.ty.clone()))
         })?;
-        if let Some(fault) = self.contracts.arguments_fault(signature, &map) {
+        let mut map = map;
+        for parameter in &signature.parameters {
+            if let Some(default) = &parameter.default {
+                map.entry(Key::String(parameter.name.clone())).or_insert_with(|| default.clone());
+            }
+        }
+        if let Some(fault) = arguments_fault(signature, &map) {
             let class = ErrorClass::Validation(Validation::Arguments);
             return Err(Arc::new(StepError::new(class, fault, &self.own_path(at))));
         }
@@ -197,6 +190,9 @@ impl Dispatcher<'_> {
         None
     }
 }
+
+/// Stands for an idempotency key where arguments are held against a contract: a text of the same form.
+const KEY_STAND_IN: &str = "00000000000000000000000000000000";
 
 fn too_large(max_bytes: u64) -> String {
     format!("the result is larger than {max_bytes} bytes, the limit of `max_result`")

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::Program;
+use super::arguments::result;
 use super::copies::Again;
 use super::dispatcher::{Dispatcher, NodeRef, Timer};
 use super::failure::timed_out;
@@ -364,7 +365,7 @@ impl Dispatcher<'_> {
         match outcome {
             Ok(answer) => {
                 self.report_usage(at, signature, &answer);
-                match self.contracts.result(signature, answer, max_result) {
+                match result(signature, answer, max_result) {
                     Ok(value) => self.answered(program, at, step, leaf, value),
                     Err(fault) => {
                         let path = self.path(program, at);

@@ -28,7 +28,10 @@ pub use error_class::{Auth, Budget, Denied, ErrorClass, ErrorPattern, Transient,
 pub use fit::{Fit, fit};
 pub use mismatch::{Misfit, Mismatch, PathPart};
 pub use refine::{Refinement, refine};
-pub use schema::{Choice, Contract, Examples, NoExample, SchemaError, Validator, Violation, from_schema, to_schema};
+pub use schema::{
+    Choice, Contract, Examples, Known, KnownField, NoExample, SchemaError, Validator, Verdict, Violation, from_schema,
+    placed_field, to_schema,
+};
 pub use shape::{FieldLookup, error_object, field, field_names, result_union};
 pub use signature::{KEY_TTL, Parameter, Signature, UsagePaths};
 
