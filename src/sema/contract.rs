@@ -102,10 +102,7 @@ fn arguments(given: &Given<'_>) -> Known {
 fn known(node: &Node, ty: &Type) -> Known {
     match &node.op {
         Op::Constant(value) => Known::Exactly(value.to_json()),
-        Op::List(elements) => {
-            let element = if let Type::List(element) = ty { element } else { &Type::Any };
-            Known::List(elements.iter().map(|one| known(one, element)).collect())
-        }
+        Op::List(elements) => Known::List(elements.iter().map(|(one, ty)| known(one, ty)).collect()),
         Op::Map(entries) => object(entries, ty).unwrap_or_else(|| Known::Of(ty.clone())),
         Op::Conditional { arms, otherwise } => {
             let results = arms.iter().map(|(_, result)| result).chain([&**otherwise]);
@@ -135,6 +132,7 @@ fn known(node: &Node, ty: &Type) -> Known {
 /// An object whose fields are named where it is written; nothing where a name is computed.
 fn object(entries: &[(MapKey, Node)], ty: &Type) -> Option<Known> {
     let mut fields: Vec<KnownField> = Vec::with_capacity(entries.len());
+    let ty = written_as(entries, ty);
     for (key, node) in entries {
         let MapKey::Constant(Key::String(name)) = key else { return None };
         let ty = match ty {
@@ -145,4 +143,20 @@ fn object(entries: &[(MapKey, Node)], ty: &Type) -> Option<Known> {
         fields.push(KnownField { name: name.clone(), value: known(node, ty), sure: true });
     }
     Some(Known::closed(fields))
+}
+
+/// Of several types that an object may have, the one that has just the fields that are written.
+fn written_as<'t>(entries: &[(MapKey, Node)], ty: &'t Type) -> &'t Type {
+    let same = |member: &&Type| match member {
+        Type::Object(object) => {
+            let declared = |key: &MapKey| matches!(key, MapKey::Constant(Key::String(name)) if object.field(name).is_some());
+            object.fields.len() == entries.len() && entries.iter().all(|(key, _)| declared(key))
+        }
+        _ => false,
+    };
+    let mut fitting = ty.members().iter().filter(same);
+    match (fitting.next(), fitting.next()) {
+        (Some(one), None) => one,
+        _ => ty,
+    }
 }

@@ -237,20 +237,7 @@ fn declared(
     types: &mut NamedTypes,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Signature {
-    let mut parameters = Vec::new();
-    for parameter in &tool.parameters {
-        let ty = types.resolve(&parameter.ty, diagnostics);
-        let known = known.and_then(|known| known.parameter(&parameter.name.text));
-        let default = parameter.default.as_ref().and_then(|default| default_of(parameter, default, &ty, diagnostics));
-        parameters.push(Parameter {
-            name: parameter.name.text.clone(),
-            ty,
-            required: !parameter.optional && parameter.default.is_none() && !is_optional(&parameter.ty),
-            description: known.and_then(|known| known.description.clone()),
-            schema: known.and_then(|known| known.schema.clone()),
-            default,
-        });
-    }
+    let parameters = parameters(tool, known, types, diagnostics);
     let effect = tool.effect.as_ref().and_then(|word| {
         let found = Effect::find(&word.text);
         if found.is_none() {
@@ -313,6 +300,30 @@ fn misspelt_fails(tool: &ast::Tool, known: Option<&Arc<Signature>>, diagnostics:
             diagnostics.push(unknown(code, &what, &name.text, name.span, candidates.into_iter()));
         }
     }
+}
+
+/// The parameters of a `tool` item, with what the catalog says of them beyond their types.
+fn parameters(
+    tool: &ast::Tool,
+    known: Option<&Arc<Signature>>,
+    types: &mut NamedTypes,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<Parameter> {
+    let mut parameters = Vec::new();
+    for parameter in &tool.parameters {
+        let ty = types.resolve(&parameter.ty, diagnostics);
+        let known = known.and_then(|known| known.parameter(&parameter.name.text));
+        let default = parameter.default.as_ref().and_then(|default| default_of(parameter, default, &ty, diagnostics));
+        parameters.push(Parameter {
+            name: parameter.name.text.clone(),
+            ty,
+            required: !parameter.optional && parameter.default.is_none() && !is_optional(&parameter.ty),
+            description: known.and_then(|known| known.description.clone()),
+            schema: known.and_then(|known| known.schema.clone()),
+            default,
+        });
+    }
+    parameters
 }
 
 /// What is sent where a call leaves an argument out: a value of its type that is known now.

@@ -70,7 +70,8 @@ pub enum Op {
     /// A variable of a macro around this operation.
     Register(u16),
     Template(Vec<Piece>),
-    List(Vec<Node>),
+    /// Elements, each with its own type.
+    List(Vec<(Node, Type)>),
     Map(Vec<(MapKey, Node)>),
     Path {
         base: Box<Node>,

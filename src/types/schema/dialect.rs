@@ -84,7 +84,7 @@ fn rewrite(schema: &mut Json, place: Place, depth: usize) {
 }
 
 /// The kind of value that is meant, where only keywords of that kind tell it.
-fn implied(schema: &Map<String, Json>) -> Option<&'static str> {
+pub(super) fn implied(schema: &Map<String, Json>) -> Option<&'static str> {
     if says_kind(schema, 0) {
         return None;
     }

@@ -20,12 +20,11 @@ const MOST_WORK: usize = 500_000;
 /// a schema that contains itself, and what is written elsewhere, is `any`.
 #[must_use]
 pub fn from_schema(schema: &Json) -> Type {
-    let meant = dialect::meant(schema);
     let (open, done) = (Vec::new(), HashMap::new());
     let mut reader = Reader {
-        document: &meant,
+        document: schema,
         references_stand_alone: matches!(
-            Draft::default().detect(&meant),
+            Draft::default().detect(schema),
             Draft::Draft4 | Draft::Draft6 | Draft::Draft7
         ),
         open,
@@ -34,7 +33,7 @@ pub fn from_schema(schema: &Json) -> Type {
         depth: 0,
         work: 0,
     };
-    reader.value(&meant).ty
+    reader.value(schema).ty
 }
 
 /// A type with the number of parts that it is written with.
@@ -106,15 +105,20 @@ impl<'a> Reader<'a> {
         }
         let parts = all.iter().map(|sized| sized.parts).sum();
         let (conditional, sure): (Vec<Sized>, Vec<Sized>) = all.into_iter().partition(|sized| sized.conditional);
+        let nullable = schema.get("nullable") == Some(&Json::Bool(true));
         let only_conditional = sure.iter().all(|sized| sized.ty == Type::Any);
         let mut ty = sure.iter().fold(Type::Any, |left, right| intersect(&left, &right.ty));
         if only_conditional && !conditional.is_empty() {
             let ty = conditional.iter().fold(Type::Any, |left, right| intersect(&left, &right.ty));
+            let ty = if nullable { ty.optional() } else { ty };
             return Sized { conditional: true, ..Sized::of(ty, parts) };
         }
         ty = conditional.iter().fold(ty, |left, right| refined(&left, &right.ty));
         if schema.get("unevaluatedProperties") == Some(&Json::Bool(false)) && is_plain(schema) {
             ty = closed(ty);
+        }
+        if nullable {
+            ty = ty.optional();
         }
         Sized::of(ty, parts)
     }
@@ -128,7 +132,11 @@ impl<'a> Reader<'a> {
     /// The type of a value of which a schema is all that is said.
     fn value(&mut self, schema: &'a Json) -> Sized {
         let sized = self.schema(schema);
-        if sized.conditional { Sized::one(Type::Any) } else { sized }
+        match schema {
+            _ if !sized.conditional => sized,
+            Json::Object(object) if dialect::implied(object).is_some() => Sized { conditional: false, ..sized },
+            _ => Sized::one(Type::Any),
+        }
     }
 
     fn reference(&mut self, reference: &'a str) -> Sized {
