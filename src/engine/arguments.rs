@@ -76,6 +76,12 @@ pub(super) fn result(signature: &Signature, answer: Answer, max_bytes: u64) -> R
     }
 }
 
+/// What is to be told of a result that keeps its contract in all but a `format`.
+pub(super) fn format_note(signature: &Signature, answer: &Answer) -> Option<String> {
+    let (Some(contract), Answer::Json(json)) = (&signature.output_schema, answer) else { return None };
+    contract.format_violations(json).first().map(ToString::to_string)
+}
+
 impl Dispatcher<'_> {
     /// Evaluates the arguments of a call and holds them against its contract.
     pub(super) fn arguments(

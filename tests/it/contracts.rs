@@ -355,6 +355,7 @@ async fn r10_14_formats_are_asked_of_arguments_and_only_told_of_results() {
     assert!(refused.calls("a.t").is_empty());
     let ran = run("a@example.com").await;
     assert_eq!(ran.reply(), json!("nobody"));
+    assert!(ran.events.iter().any(|(name, path, _)| *name == "result.noted" && path == "x"), "{:?}", ran.events);
 }
 
 /// Some knowledge of a value; what it is in fact is always among what it may be.

@@ -23,8 +23,8 @@ pub struct Contract {
     formats: bool,
     /// Nothing where the schema cannot be used.
     compiled: OnceLock<Option<Validator>>,
-    /// The same without formats, or with them.
-    other: OnceLock<Option<Validator>>,
+    /// The same with its formats, where they are only told.
+    strict: OnceLock<Option<Validator>>,
     /// Keywords compiled alone, for the parts of a value that are known.
     leaves: Mutex<BTreeMap<String, Option<Arc<Validator>>>>,
 }
@@ -47,8 +47,8 @@ impl Contract {
             Cow::Owned(meant) => Some(meant),
             Cow::Borrowed(_) => None,
         };
-        let (compiled, other) = (OnceLock::new(), OnceLock::new());
-        Self { schema, meant, formats, compiled, other, leaves: Mutex::default() }
+        let (compiled, strict) = (OnceLock::new(), OnceLock::new());
+        Self { schema, meant, formats, compiled, strict, leaves: Mutex::default() }
     }
 
     /// The schema as it was written.
@@ -74,7 +74,10 @@ impl Contract {
     /// What speaks against the formats of a value that nothing else speaks against.
     #[must_use]
     pub fn format_violations(&self, value: &Json) -> Vec<Violation> {
-        let strict = self.other.get_or_init(|| if self.formats { None } else { compile(self.meant(), true) });
+        let strict = self.strict.get_or_init(|| {
+            let tells = !self.formats && tells_formats(self.meant());
+            if tells { compile(self.meant(), true) } else { None }
+        });
         strict.as_ref().map(|strict| strict.violations(value)).unwrap_or_default()
     }
 
@@ -105,6 +108,15 @@ impl Leaves for Contract {
 
     fn formats(&self) -> bool {
         self.formats
+    }
+}
+
+/// Whether a `format` stands anywhere in a schema.
+fn tells_formats(schema: &Json) -> bool {
+    match schema {
+        Json::Object(object) => object.contains_key("format") || object.values().any(tells_formats),
+        Json::Array(items) => items.iter().any(tells_formats),
+        Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => false,
     }
 }
 
