@@ -90,38 +90,42 @@ impl Dispatcher<'_> {
         call: &Call,
         signature: &Signature,
     ) -> Result<Value, Arc<StepError>> {
-        let map = self.argument_map(at, call, |name| {
+        let map = self.argument_map(at.0, call, |name| {
             signature.parameter(name).map(|parameter| (parameter.required, parameter.ty.clone()))
-        })?;
-        let mut map = map;
+        });
+        let mut map = map.map_err(|error| Arc::new(StepError::expression(&error, &self.own_path(at))))?;
         for parameter in &signature.parameters {
             if let Some(default) = &parameter.default {
                 map.entry(Key::String(parameter.name.clone())).or_insert_with(|| default.clone());
             }
         }
-        if let Some(fault) = arguments_fault(signature, &map) {
-            let class = ErrorClass::Validation(Validation::Arguments);
-            return Err(Arc::new(StepError::new(class, fault, &self.own_path(at))));
-        }
-        if map.is_empty() {
-            return Ok(self.no_arguments.clone());
-        }
-        let arguments = Value::Map(Arc::new(map));
+        let fault = arguments_fault(signature, &map);
+        let arguments = if map.is_empty() { self.no_arguments.clone() } else { Value::Map(Arc::new(map)) };
         let labels = sensitive_arguments(signature, &arguments);
         self.note_secrets(&arguments, &labels);
-        Ok(arguments)
+        let Some(fault) = fault else { return Ok(arguments) };
+        // What was refused is told with the refusal.
+        self.record(at.0, at.1).details_mut().arguments = Some(arguments);
+        let class = ErrorClass::Validation(Validation::Arguments);
+        Err(Arc::new(StepError::new(class, fault, &self.own_path(at))))
     }
 
-    /// A null for an argument that may be left out, and does not admit null, leaves it out.
+    /// A null for an argument that may be left out, and does not admit null, leaves it out. One that is not of the type
+    /// of its place is kept as it is: whoever holds it against the contract says so.
     fn argument_map(
         &self,
-        at: NodeRef,
+        frame: FrameId,
         call: &Call,
         parameter: impl Fn(&str) -> Option<(bool, Type)>,
-    ) -> Result<IndexMap<Key, Value>, Arc<StepError>> {
+    ) -> Result<IndexMap<Key, Value>, EvalError> {
         let mut map = IndexMap::with_capacity(call.arguments.len());
         for (name, code) in &call.arguments {
-            let value = self.evaluate(at.0, code).map_err(|error| Arc::new(self.argument_error(at, name, code, &error)))?;
+            let value = match self.evaluate(frame, code) {
+                Err(error) if error.kind == FailureKind::Misfit && error.span == code.span => {
+                    self.evaluate(frame, &Code { into: None, ..code.clone() })
+                }
+                outcome => outcome,
+            }?;
             if matches!(value, Value::Null)
                 && parameter(name).is_some_and(|(required, ty)| !required && !ty.admits_null())
             {
@@ -130,15 +134,6 @@ impl Dispatcher<'_> {
             map.insert(Key::String(name.clone()), value);
         }
         Ok(map)
-    }
-
-    /// An argument that is not of the type of its place breaks the contract; any other failure is the expression's own.
-    fn argument_error(&self, at: NodeRef, name: &str, code: &Code, error: &EvalError) -> StepError {
-        if error.kind != FailureKind::Misfit || error.span != code.span {
-            return StepError::expression(error, &self.own_path(at));
-        }
-        let message = format!("the argument `{name}` does not fit: {error}");
-        StepError::new(ErrorClass::Validation(Validation::Arguments), message, &self.own_path(at))
     }
 
     /// The inputs of a called plan, from the arguments of its call.
@@ -150,10 +145,11 @@ impl Dispatcher<'_> {
     ) -> Result<BTreeMap<Arc<str>, Value>, Arc<StepError>> {
         let program = self.program(at.0);
         let path = self.path(&program, at);
-        let map = self.argument_map(at, call, |name| {
+        let map = self.argument_map(at.0, call, |name| {
             let found = parameters.iter().find(|parameter| &*parameter.name == name);
             found.map(|parameter| (parameter.required, parameter.ty.clone()))
-        })?;
+        });
+        let map = map.map_err(|error| Arc::new(StepError::expression(&error, &path)))?;
         let mut inputs = BTreeMap::new();
         for parameter in parameters {
             if let Some(value) = map.get(&Key::String(parameter.name.clone())) {
