@@ -374,8 +374,8 @@ fn given_back(callee: &Callee<'_>, arguments: &[(Arc<str>, Code)]) -> Option<Typ
 fn footprint(callee: &Callee<'_>, arguments: &[(Arc<str>, Code)]) -> Footprint {
     let Target::Tool(signature) = &callee.target else { return callee.does.clone() };
     let effect = effect_of(signature, |name| match arguments.iter().find(|(known, _)| &**known == name) {
-        None => Given::Absent,
-        Some((_, code)) => code.constant().map_or(Given::Dynamic, Given::Constant),
+        None => tools::Given::Absent,
+        Some((_, code)) => code.constant().map_or(tools::Given::Dynamic, tools::Given::Constant),
     });
     let order = if signature.reads_clock { OrderClass::Clock } else { OrderClass::of(effect) };
     let touches = if effect == Effect::Pure { Vec::new() } else { vec![touch(signature, effect, arguments)] };
