@@ -10,7 +10,6 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::aftermath::{self, Aftermath};
-use super::arguments::Contracts;
 use super::attempt::Message;
 use super::budget::Spent;
 use super::clock;
@@ -76,7 +75,6 @@ pub(super) struct Dispatcher<'a> {
     /// What people are asked, and what waits for a moment.
     pub people: People,
     pub timers: BinaryHeap<Reverse<(Instant, u64, Timer)>>,
-    pub contracts: Contracts,
     /// What calls without arguments share.
     pub no_arguments: Value,
     /// The token of an attempt that answered at once: nobody has kept it, so it serves the next one.
@@ -142,7 +140,6 @@ impl<'a> Dispatcher<'a> {
             parking: Parking::default(),
             people,
             timers: BinaryHeap::new(),
-            contracts: Contracts::default(),
             no_arguments: Value::Map(Arc::default()),
             spare_token: None,
             sender,

@@ -63,7 +63,7 @@ impl Dispatcher<'_> {
                 self.condition_decided(at, outcome);
             }
             NodeKind::Let(code) => {
-                match self.evaluate(frame, code).and_then(|value| checked(value, &code.ty, code.span)) {
+                match self.evaluate(frame, code) {
                     Ok(value) => self.settle(at, End::Completed(value)),
                     Err(error) => {
                         // The error belongs to whoever reads the value.
@@ -421,14 +421,6 @@ pub(super) fn truth(value: &Value, span: crate::source::Span) -> Result<bool, Ev
         other => {
             Err(EvalError::plain(format!("a condition came out as {}, which is no bool", other.preview(80)), span))
         }
-    }
-}
-
-/// A value that may have come from `any`, held against the type that its place has.
-pub(super) fn checked(value: Value, ty: &crate::types::Type, span: crate::source::Span) -> Result<Value, EvalError> {
-    match check_value(&value, ty) {
-        Ok(()) => Ok(value),
-        Err(mismatch) => Err(EvalError::plain(mismatch.to_string(), span)),
     }
 }
 

@@ -10,6 +10,7 @@ use crate::builtins::operators::{self, Arithmetic};
 use crate::builtins::{Failure, FailureKind, Function};
 use crate::sema::expr::{Link, LinkOp, MapKey, Matcher, Node, Op, Operator, Piece};
 use crate::source::Span;
+use crate::types::Type;
 use crate::value::{Key, Map, Value};
 
 /// How deep a produced value may nest, so that nothing that walks values meets the end of the stack.
@@ -211,10 +212,10 @@ impl<'a> Machine<'a> {
         Ok(value)
     }
 
-    fn list(&mut self, elements: &[Node], span: Span) -> Outcome {
+    fn list(&mut self, elements: &[(Node, Type)], span: Span) -> Outcome {
         self.charge(elements.len() as u64, span)?;
         let mut values = Vec::with_capacity(elements.len());
-        for element in elements {
+        for (element, _) in elements {
             values.push(self.node(element)?);
         }
         Ok(Value::from(values))

@@ -13,7 +13,7 @@ use crate::protocol::StepState;
 use crate::sema::Place;
 use crate::sema::expr::Code;
 use crate::source::Span;
-use crate::types::{ErrorClass, Validation};
+use crate::types::{ErrorClass, Validation, convert};
 use crate::value::Value;
 
 pub use text::{TextError, eval_text};
@@ -56,7 +56,13 @@ pub fn evaluate(code: &Code, environment: &dyn Environment) -> Result<Value, Eva
 /// # Errors
 /// As [`evaluate`].
 pub fn evaluate_within(code: &Code, environment: &dyn Environment, limit: u64) -> Result<Value, EvalError> {
-    machine::Machine::new(environment, code.registers, limit).run(&code.root)
+    let value = machine::Machine::new(environment, code.registers, limit).run(&code.root)?;
+    match &code.into {
+        Some(place) => {
+            convert(value, &place.to).map_err(|mismatch| EvalError::new(FailureKind::Misfit, mismatch.to_string(), code.span))
+        }
+        None => Ok(value),
+    }
 }
 
 impl EvalError {

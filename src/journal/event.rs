@@ -97,6 +97,11 @@ pub enum EventKind<'a> {
         path: &'a str,
         used: Used,
     },
+    /// A result that counts is not quite what its contract tells of it.
+    ResultNoted {
+        path: &'a str,
+        note: &'a str,
+    },
     /// Four fifths of a budget are used.
     BudgetLow {
         /// `calls`, `tokens`, `cost` or `time`.
@@ -261,6 +266,8 @@ pub enum EventName {
     StepRetried,
     #[serde(rename = "usage.reported")]
     UsageReported,
+    #[serde(rename = "result.noted")]
+    ResultNoted,
     #[serde(rename = "budget.low")]
     BudgetLow,
     #[serde(rename = "step.recovering")]
@@ -283,7 +290,7 @@ pub enum EventName {
 
 impl EventName {
     /// Every kind.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::RunStarted,
         Self::RunResumed,
         Self::RunCancelling,
@@ -296,6 +303,7 @@ impl EventName {
         Self::StepCopied,
         Self::StepRetried,
         Self::UsageReported,
+        Self::ResultNoted,
         Self::BudgetLow,
         Self::StepRecovering,
         Self::StepSettled,
@@ -323,6 +331,7 @@ impl EventName {
             Self::StepCopied => "step.copied",
             Self::StepRetried => "step.retried",
             Self::UsageReported => "usage.reported",
+            Self::ResultNoted => "result.noted",
             Self::BudgetLow => "budget.low",
             Self::StepRecovering => "step.recovering",
             Self::StepSettled => "step.settled",
@@ -380,6 +389,7 @@ impl EventKind<'_> {
             | Self::StepCopied { path, .. }
             | Self::StepRetried { path }
             | Self::UsageReported { path, .. }
+            | Self::ResultNoted { path, .. }
             | Self::StepRunning { path, .. }
             | Self::StepWaiting { path, .. }
             | Self::StepAsks { path, .. }
@@ -412,6 +422,7 @@ impl EventKind<'_> {
             Self::StepCopied { .. } => EventName::StepCopied,
             Self::StepRetried { .. } => EventName::StepRetried,
             Self::UsageReported { .. } => EventName::UsageReported,
+            Self::ResultNoted { .. } => EventName::ResultNoted,
             Self::BudgetLow { .. } => EventName::BudgetLow,
             Self::StepRecovering { .. } => EventName::StepRecovering,
             Self::StepSettled { .. } => EventName::StepSettled,

@@ -86,6 +86,7 @@ impl Line<'_, '_> {
                 self.field("tokens", &used.tokens);
                 self.number("cost", used.cost);
             }
+            EventKind::ResultNoted { note, .. } => self.texts(&[("note", Some(note))]),
             EventKind::BudgetLow { used, limit, .. } => {
                 self.number("used", *used);
                 self.number("limit", *limit);
@@ -412,6 +413,7 @@ mod tests {
             EventKind::StepRetried { path: "a" },
             EventKind::UsageReported { path: "a", used: Used { tokens: 120, cost: 0.25 } },
             EventKind::BudgetLow { budget: "calls", used: 48.0, limit: 60.0 },
+            EventKind::ResultNoted { path: "a", note: "to must be of the format email" },
             EventKind::StepRecovering { path: "a", error },
             EventKind::TimerFired { path: "b", timer: Bound::Within },
             EventKind::StepSettled {

@@ -128,6 +128,8 @@ impl Past {
             EventName::StepWaiting => self.waiting(entry, at, kept)?,
             EventName::AnswerGiven => self.answered(entry, at, kept)?,
             EventName::UsageReported => self.used(&entry),
+            // Only an answer tells it, and no answer is lived through again.
+            EventName::ResultNoted => {}
             EventName::BudgetLow => self.told(EventName::BudgetLow, &entry.path.unwrap_or_default()),
             EventName::StepCopied => self.copied(entry, at, kept)?,
             EventName::StepRetried => self.retried(entry.path.unwrap_or_default(), at),

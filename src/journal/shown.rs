@@ -158,6 +158,7 @@ impl Event<'_> {
             | EventKind::RunCancelling { .. }
             | EventKind::StepRetried { .. }
             | EventKind::UsageReported { .. }
+            | EventKind::ResultNoted { .. }
             | EventKind::BudgetLow { .. }
             | EventKind::RunPaused { .. }
             | EventKind::RunPatched { .. }
@@ -196,6 +197,7 @@ fn beside_steps<R>(kind: EventKind<'_>, redactor: &Redactor, see: impl FnOnce(Ev
         | EventKind::StepCopied { .. }
         | EventKind::StepRetried { .. }
         | EventKind::UsageReported { .. }
+        | EventKind::ResultNoted { .. }
         | EventKind::BudgetLow { .. }
         | EventKind::StepQueued { .. }
         | EventKind::StepRunning { .. }

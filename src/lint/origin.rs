@@ -103,7 +103,8 @@ impl<'a> Trace<'_, 'a> {
                     }
                 }
             }
-            Op::List(nodes) | Op::Coalesce(nodes) => nodes.iter().for_each(|node| self.node(block, node, wanted)),
+            Op::List(elements) => elements.iter().for_each(|(node, _)| self.node(block, node, wanted)),
+            Op::Coalesce(nodes) => nodes.iter().for_each(|node| self.node(block, node, wanted)),
             Op::Map(entries) => self.entries(block, entries, wanted),
             Op::Path { base, links } => self.path(block, base, links, wanted.to_vec()),
             Op::Chain { first, rest } if rest.iter().all(|(operator, _)| *operator == Operator::Add) => {

@@ -212,9 +212,9 @@ impl PlanChecker<'_> {
     fn yield_value(&mut self, span: Span, guarded: &ast::Guarded) {
         let mark = guarded.when.as_ref().map(|when| self.guard(when));
         let code = self.value(&guarded.value);
-        match self.open.last_mut() {
+        match self.open.last() {
             Some(block) if !matches!(block.kind, BlockKind::Plan | BlockKind::Listener) => {
-                block.yields.push(code.ty.clone());
+                let code = self.yielded(code);
                 self.push(span, NodeKind::Yield(code));
             }
             Some(_) | None => {

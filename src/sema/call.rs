@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::checker::PlanChecker;
+use super::contract::Given;
 use super::contradiction::contradiction;
 use super::expr::{Code, Expectation};
 use super::file::Namespace;
@@ -15,8 +16,8 @@ use super::{Lookup, Scope};
 use crate::diag::{Diagnostic, codes};
 use crate::source::Span;
 use crate::syntax::ast;
-use crate::tools::{Given, effect_of};
-use crate::types::{Effect, Parameter, Signature, Type};
+use crate::tools::{self, effect_of};
+use crate::types::{Effect, Parameter, Signature, Type, encode};
 use crate::value::Value;
 
 /// A call as written: `namespace.tool(arguments)`, or `plan(arguments)` for a plan of the file.
@@ -84,10 +85,18 @@ impl<'s> PlanChecker<'s> {
             }
             return None;
         };
+        let before = self.diagnostics.len();
         let arguments = self.arguments(&written, &callee);
+        let open = match &callee.target {
+            Target::Tool(signature) if self.diagnostics.len() == before => {
+                let span = written.namespace.map_or(written.tool.span, |(_, place)| place.to(written.tool.span));
+                self.contract(&Given { signature, written: written.arguments, arguments: &arguments, span })
+            }
+            Target::Tool(_) | Target::Plan(..) => false,
+        };
         let does = footprint(&callee, &arguments);
         let returns = given_back(&callee, &arguments).unwrap_or(callee.returns);
-        let call = Call { span: written.span, target: callee.target, arguments, effect: does.effect };
+        let call = Call { span: written.span, target: callee.target, arguments, effect: does.effect, open };
         Some((call, returns, does))
     }
 
@@ -260,7 +269,7 @@ impl<'s> PlanChecker<'s> {
         if self.diagnostics.len() == before
             && let (Some(contract), Some(value)) = (&parameter.schema, code.constant())
             && !matches!(value, Value::Null)
-            && let Some(violation) = contract.violations(&value.to_json()).first()
+            && let Some(violation) = contract.violations(&encode(value, &parameter.ty)).first()
         {
             let message = format!("{what} breaks the tool's contract: {violation}");
             let diagnostic = Diagnostic::new(&codes::types::SCHEMA_VIOLATION, argument.value.span, message);
@@ -349,6 +358,8 @@ fn parameter_of(parameter: &super::plan::PlanParameter) -> Parameter {
         required: parameter.required,
         description: None,
         schema: None,
+        // The called plan gives its defaults itself.
+        default: None,
     }
 }
 
@@ -363,8 +374,8 @@ fn given_back(callee: &Callee<'_>, arguments: &[(Arc<str>, Code)]) -> Option<Typ
 fn footprint(callee: &Callee<'_>, arguments: &[(Arc<str>, Code)]) -> Footprint {
     let Target::Tool(signature) = &callee.target else { return callee.does.clone() };
     let effect = effect_of(signature, |name| match arguments.iter().find(|(known, _)| &**known == name) {
-        None => Given::Absent,
-        Some((_, code)) => code.constant().map_or(Given::Dynamic, Given::Constant),
+        None => tools::Given::Absent,
+        Some((_, code)) => code.constant().map_or(tools::Given::Dynamic, tools::Given::Constant),
     });
     let order = if signature.reads_clock { OrderClass::Clock } else { OrderClass::of(effect) };
     let touches = if effect == Effect::Pure { Vec::new() } else { vec![touch(signature, effect, arguments)] };

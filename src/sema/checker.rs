@@ -18,7 +18,7 @@ use super::unread::Made;
 use crate::diag::{Diagnostic, codes};
 use crate::source::{SourceFile, Span};
 use crate::syntax::ast;
-use crate::types::Type;
+use crate::types::{Type, fit};
 use crate::value::Value;
 
 /// What the plans of one file share.
@@ -88,6 +88,8 @@ pub(super) struct OpenBlock {
     pub steps: BTreeMap<Arc<str>, Vec<NodeId>>,
     pub label: Option<Arc<str>>,
     pub yields: Vec<Type>,
+    /// The type of the value that the block stands in for: what fits there becomes one of it.
+    pub stands_for: Option<Type>,
     /// What its statements do.
     pub does: Footprint,
     /// Its `parallel` blocks that have ended.
@@ -205,11 +207,23 @@ impl PlanChecker<'_> {
             steps: BTreeMap::new(),
             label,
             yields: Vec::new(),
+            stands_for: None,
             does: Footprint::none(),
             parallels: Vec::new(),
             known: self.names.mark(),
         });
         id
+    }
+
+    /// A value that the innermost block yields, and its type.
+    pub(super) fn yielded(&mut self, code: Code) -> Code {
+        let Some(block) = self.open.last_mut() else { return code };
+        let code = match &block.stands_for {
+            Some(ty) if fit(&code.ty, ty).fits() => code.placed(ty),
+            Some(_) | None => code,
+        };
+        block.yields.push(code.ty.clone());
+        code
     }
 
     /// Closes the innermost block; what it touches belongs to the step that owns it.

@@ -149,7 +149,7 @@ impl PlanChecker<'_> {
     }
 
     /// The `recover` arms of a step; its own name is not visible in them.
-    pub(super) fn recover_arms(&mut self, step: &ast::Step) -> Vec<RecoverArm> {
+    pub(super) fn recover_arms(&mut self, step: &ast::Step, result: &Type) -> Vec<RecoverArm> {
         let mut arms = Vec::new();
         let mut caught = BTreeSet::new();
         let mut all: Option<Span> = None;
@@ -172,7 +172,7 @@ impl PlanChecker<'_> {
                 ast::ErrorPattern::Any => all = all.or(Some(clause.span)),
                 ast::ErrorPattern::Classes(_) => caught.extend(names),
             }
-            let checked = self.arm("recover", arm, Some((binding.as_ref(), Type::Error)));
+            let checked = self.arm("recover", arm, Some((binding.as_ref(), Type::Error)), Some(result));
             arms.push(RecoverArm { arm: Recover { patterns, body: checked.id }, ty: checked.ty, does: checked.does });
         }
         arms

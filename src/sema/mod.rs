@@ -9,6 +9,7 @@ mod call;
 mod checker;
 mod clause;
 mod context;
+mod contract;
 mod contradiction;
 mod event;
 pub mod expr;

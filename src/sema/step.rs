@@ -50,7 +50,7 @@ impl PlanChecker<'_> {
         self.mend_when(before, &step.clauses);
         let after = self.named_after(&step.clauses);
         let body = self.step_body(step);
-        let recover = self.recover_arms(step);
+        let recover = self.recover_arms(step, &body.ty);
         let slot = self.introduce(&step.name, NameKind::Step, body.ty.clone());
         self.note_call(step, &body);
         let clauses = self.clauses(step, &body);
@@ -303,7 +303,7 @@ impl PlanChecker<'_> {
             self.diagnostics.push(diagnostic.help("add a branch, `name: call`, or call the one tool directly"));
         }
         for (name, body) in branches {
-            let arm = self.arm(&name.text, body, None);
+            let arm = self.arm(&name.text, body, None, None);
             if !arm.does.effect.floats() {
                 let message =
                     format!("the branch `{}` is {}, and only reads may race", name.text, with_article(arm.does.effect));
@@ -331,7 +331,7 @@ impl PlanChecker<'_> {
         let (mut checked, mut types, mut does) = (Vec::new(), Vec::new(), Footprint::none());
         for (arm, pattern) in arms.iter().zip(patterns) {
             let before = self.names.assume(pattern.facts);
-            let body = self.arm("match", &arm.body, None);
+            let body = self.arm("match", &arm.body, None, None);
             self.names.forget(before);
             does.merge(&body.does);
             types.push(body.ty);
@@ -341,12 +341,14 @@ impl PlanChecker<'_> {
         CheckedBody::new(kind, Type::union(types), does)
     }
 
-    /// An arm of `race`, `match` or `recover` as a block. A call in it is a step with the path `x.label`.
+    /// An arm of `race`, `match` or `recover` as a block. A call in it is a step with the path `x.label`. Values that
+    /// fit the type that the arm stands in for become values of it.
     pub(super) fn arm(
         &mut self,
         label: &str,
         body: &ast::ArmBody,
         binding: Option<(Option<&ast::Name>, Type)>,
+        stands_for: Option<&Type>,
     ) -> ArmBlock {
         let statements: &[ast::Statement] = match body {
             ast::ArmBody::Do(block) => &block.statements,
@@ -354,6 +356,9 @@ impl PlanChecker<'_> {
         };
         let own_label = matches!(body, ast::ArmBody::Do(_)).then(|| arc(label));
         let id = self.open_block(BlockKind::Do, own_label, statements);
+        if let Some(block) = self.open.last_mut() {
+            block.stands_for = stands_for.cloned();
+        }
         match binding {
             Some((Some(name), ty)) => {
                 self.introduce_local(name, ty);
@@ -388,9 +393,7 @@ impl PlanChecker<'_> {
     fn arm_expression(&mut self, label: &str, expression: &ast::Expr) {
         if !self.is_call(expression) {
             let code = self.value(expression);
-            if let Some(block) = self.open.last_mut() {
-                block.yields.push(code.ty.clone());
-            }
+            let code = self.yielded(code);
             self.push(expression.span, NodeKind::Yield(code));
             return;
         }
@@ -405,10 +408,7 @@ impl PlanChecker<'_> {
         let step = Step::bare(expression.span, StepKind::Call(call), ty.clone(), does);
         self.push_node(expression.span, Some((arc(label), slot)), Vec::new(), NodeKind::Step(Box::new(step)));
         let place = Place { up: 0, slot };
-        let value = Code::place(place, arc(label), ty.clone(), expression.span);
-        if let Some(block) = self.open.last_mut() {
-            block.yields.push(ty);
-        }
+        let value = self.yielded(Code::place(place, arc(label), ty, expression.span));
         self.push(expression.span, NodeKind::Yield(value));
     }
 }

@@ -149,5 +149,5 @@ fn signature(name: &str, description: &str, effect: Effect, parameters: Vec<Para
 }
 
 fn given(name: &str, ty: Type, required: bool) -> Parameter {
-    Parameter { name: name.into(), ty, required, description: None, schema: None }
+    Parameter { name: name.into(), ty, required, description: None, schema: None, default: None }
 }

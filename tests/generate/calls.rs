@@ -77,7 +77,7 @@ impl Writer<'_> {
         };
         // Only the run can tell whether what is read keeps the rest of the contract.
         let paths = self.readables();
-        let fitting: Vec<&Readable> = paths.iter().filter(|path| path.exact && path.ty.fits(&parameter.ty)).collect();
+        let fitting: Vec<&Readable> = paths.iter().filter(|path| path.exact && fits(&path.ty, parameter)).collect();
         if fitting.is_empty() || !self.dice.one_in(4) {
             return constant;
         }
@@ -187,4 +187,9 @@ impl Writer<'_> {
         let fits = |tool: &super::catalog::Callable| tool.returns.fits(returns) && (!only_reads || tool.floats());
         self.catalog.tools.iter().position(fits)
     }
+}
+
+/// Whether what is read can keep the contract: of words the check knows that none matches the pattern.
+fn fits(ty: &Ty, parameter: &Parameter) -> bool {
+    ty.fits(&parameter.ty) && (parameter.limit != Limit::Pattern || !matches!(ty, Ty::Words(_)))
 }

@@ -8,6 +8,7 @@ use crate::cli::Terminal;
 use crate::cli::arguments::RunFormat;
 use crate::cli::ask::refusal;
 use crate::cli::progress::Progress;
+use crate::diag::render::visible_line;
 use crate::engine::Observer;
 use crate::journal::{AnswerError, Event, EventKind};
 use crate::sema::Plan;
@@ -75,6 +76,9 @@ impl Listener {
             }
             EventKind::BudgetLow { budget, used, limit } => {
                 self.terminal.say(&format!("{used} of the budget of {limit} for {budget} is used"));
+            }
+            EventKind::ResultNoted { path, note } => {
+                self.terminal.say(&format!("the result of {} counts, but breaks a format: {note}", visible_line(path)));
             }
             EventKind::AnswerGiven { .. } => {
                 self.open = self.open.saturating_sub(1);

@@ -121,6 +121,7 @@ impl Told {
             | EventName::StepQueued
             | EventName::StepRetried
             | EventName::UsageReported
+            | EventName::ResultNoted
             | EventName::BudgetLow
             | EventName::TaskSet
             | EventName::ListenerFired => {}

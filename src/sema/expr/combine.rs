@@ -3,7 +3,7 @@
 use super::literal::widened;
 use super::{Node, Op, Operator};
 use crate::builtins::operators::Arithmetic;
-use crate::types::{ObjectType, Rest, Type, error_object, fit, result_union};
+use crate::types::{ObjectType, Rest, Type, error_object, keeps, result_union};
 
 /// So many different literals make a type that nobody wants to read; from there on their base stands for them.
 const TOLD_LITERALS: usize = 12;
@@ -142,7 +142,7 @@ pub(super) fn common(types: impl IntoIterator<Item = Type>) -> Type {
 }
 
 fn takes(wide: &Type, narrow: &Type) -> bool {
-    matches!((wide, narrow), (Type::List(_), Type::List(_))) && fit(narrow, wide).fits()
+    matches!((wide, narrow), (Type::List(_), Type::List(_))) && keeps(narrow, wide)
 }
 
 /// Whether text can be put behind an expression without parentheses.

@@ -230,9 +230,12 @@ pub(super) fn list_of(elements: Vec<Typed>, span: Span) -> Typed {
         nodes.push(element.node);
         types.push(element.ty);
     }
-    let ty = combine::common(types).list();
+    let ty = combine::common(types.iter().cloned()).list();
     let constants: Option<Vec<Value>> = nodes.iter().map(|node| node.constant().cloned()).collect();
-    let op = constants.map_or_else(|| Op::List(nodes), |values| Op::Constant(Value::from(values)));
+    let op = match constants {
+        Some(values) => Op::Constant(Value::from(values)),
+        None => Op::List(nodes.into_iter().zip(types).collect()),
+    };
     Typed::new(op, ty.bounded(), span)
 }
 

@@ -78,6 +78,8 @@ pub struct Call {
     pub arguments: Vec<(Arc<str>, Code)>,
     /// The class of this very call: some tools tell it by a constant argument.
     pub effect: Effect,
+    /// Whether only the run can tell if the arguments keep the tool's contract.
+    pub open: bool,
 }
 
 #[derive(Debug, Clone)]

@@ -17,4 +17,5 @@ mod people;
 mod tasks;
 mod time;
 mod undo;
+mod values;
 mod verify;
