@@ -16,7 +16,7 @@ use super::budget::Spent;
 use super::clock;
 use super::compound::Compound;
 use super::event::{Reactions, reacts};
-use super::frame::{Ending, Frame, FrameId, View};
+use super::frame::{Ending, Frame, FrameId, Microseconds, View};
 use super::leaf::Leaf;
 use super::observer::Reached;
 use super::order::Draw;
@@ -66,7 +66,7 @@ pub(super) struct Dispatcher<'a> {
     /// Calls that are ready to go out and wait until that is on disk, in the order in which they became ready.
     pub held: VecDeque<NodeRef>,
     /// Steps whose time is bounded, by their paths.
-    pub within: BTreeMap<NodeRef, Arc<str>>,
+    pub within: BTreeMap<NodeRef, Within>,
     pub recording: Recording,
     /// What must not be shown.
     pub redactor: Redactor,
@@ -97,6 +97,13 @@ pub(super) struct Dispatcher<'a> {
     finished: bool,
     /// Somebody wants to know what is reached.
     watched: bool,
+}
+
+/// A step whose time is bounded.
+pub(super) struct Within {
+    pub path: Arc<str>,
+    /// When its time is over, since the run began.
+    pub until: Microseconds,
 }
 
 /// What a timer is for. The number tells a timer of an earlier phase from one that counts.

@@ -7,7 +7,7 @@ use super::dispatcher::{Dispatcher, NodeRef};
 use super::frame::{Ending, FrameId};
 use super::leaf::Leaf;
 use super::park::Catcher;
-use super::sensitive::{below, in_arguments};
+use super::sensitive::{below, in_arguments, in_output};
 use crate::graph::Edge;
 use crate::journal::{ARGUMENTS, EventKind, FormField, Question, StepError, Waiting};
 use crate::sema::{OnFailure, Step};
@@ -155,24 +155,31 @@ impl Dispatcher<'_> {
         let path = self.path(&program, at);
         let question = Question {
             kind: Waiting::Answer,
-            text: format!("Did `{path}` happen? {}", doubt.error.message).into(),
+            text: format!("Did `{path}` happen?").into(),
+            why: Some(format!("{}: {}", doubt.error.class, doubt.error.message).into()),
             by: None,
+            asked_at: self.context.host.now(),
             expires: None,
             execution: leaf.execution,
             tool: signature.path().into(),
+            effect: Some(step.effect),
+            sensitive: in_arguments(step, &leaf.arguments),
             arguments: leaf.arguments.clone(),
             binding: "".into(),
             form: vec![FormField {
                 name: "value".into(),
+                label: None,
                 ty: step.ty.to_string(),
                 schema: to_schema(&step.ty),
                 options: None,
+                contracts: Vec::new(),
+                secret: !in_output(step).is_empty(),
             }],
         };
         if let Some(past) = self.recording.asked(&path, Waiting::Answer, question.execution) {
             return self.ask_as_before(&program, at, past);
         }
-        let labels = below(ARGUMENTS, &in_arguments(step, &question.arguments));
+        let labels = below(ARGUMENTS, &question.sensitive);
         self.emit_labelled(EventKind::StepAsks { path: &path, question: &question }, &labels);
         self.ask(&program, at, Arc::new(question));
     }

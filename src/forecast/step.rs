@@ -62,7 +62,7 @@ impl Walk<'_> {
             }
             StepKind::Input(input) => {
                 let by = input.by.as_ref();
-                item.confirm = Some(self.question(frame, &input.prompt, by, input.expires.as_ref()));
+                item.confirm = Some(self.question(frame, &input.prompt, by, step.within()));
                 self.items.push(item);
                 None
             }

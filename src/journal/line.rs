@@ -159,13 +159,16 @@ impl Line<'_, '_> {
     fn question(&mut self, question: &Question) {
         self.word("for", question.kind.name());
         self.field("text", &question.text);
-        self.texts(&[("by", question.by.as_deref())]);
+        self.texts(&[("why", question.why.as_deref()), ("by", question.by.as_deref())]);
         self.moment("expires", question.expires);
         if question.kind != Waiting::Input {
             self.field("execution", &question.execution);
             let filled = |text: &'_ str| !text.is_empty();
             let binding = Some(&*question.binding).filter(|binding| filled(binding));
             self.texts(&[("binding", binding), ("tool", Some(&*question.tool).filter(|tool| filled(tool)))]);
+            if let Some(effect) = question.effect {
+                self.word("effect", effect.name());
+            }
         }
         if question.kind != Waiting::Confirm {
             self.field("form", &question.form);
@@ -376,6 +379,10 @@ mod tests {
         let gate = Question {
             kind: Waiting::Confirm,
             text: "Go \"on\"?".into(),
+            why: Some("its arguments have changed".into()),
+            asked_at: 1_700_000_000_123_456_789,
+            effect: Some(Effect::Irreversible),
+            sensitive: vec!["at".into()],
             by: Some("desk".into()),
             expires: Some(1_700_000_000_000_000_000),
             execution: 1,
@@ -389,6 +396,9 @@ mod tests {
             ty: "int".into(),
             schema: serde_json::json!({"type": "integer"}),
             options: Some(vec![1.into()]),
+            label: Some("how many".into()),
+            contracts: vec![serde_json::json!({"minimum": 1})],
+            secret: true,
         };
         let (kind, arguments) = (Waiting::Input, Value::object([("m", Value::Int(2))]));
         let form = Question { kind, arguments, form: vec![field], by: None, expires: None, ..gate.clone() };

@@ -12,7 +12,7 @@ use super::entry::{Entry, EntryError, Kept};
 use super::event::{Bound, EventName, Used, Waiting};
 use super::failure::StepError;
 use super::news::{News, NewsKind};
-use super::question::{Answer, AnswerError, Given, Question, Questions};
+use super::question::{Accepted, Answer, AnswerError, Given, Question, Questions};
 use crate::protocol::{RunState, Sent, StepState};
 use crate::types::ErrorClass;
 use crate::value::Value;
@@ -208,7 +208,7 @@ impl Past {
     ///
     /// # Errors
     /// When the answer cannot be taken.
-    pub fn accept(&self, given: &Given, now: i128) -> Result<Answer, AnswerError> {
+    pub fn accept(&self, given: &Given, now: i128) -> Result<Accepted, AnswerError> {
         match self.state {
             Some(state) if state.is_ended() => Err(AnswerError::Withdrawn(given.path.clone())),
             _ => self.questions.accept(given, now),
@@ -373,7 +373,7 @@ impl Past {
         let value = entry.answer(kept)?.unwrap_or(Value::Null);
         let answer = Answer { path: path.clone(), value, by: entry.by.take(), note: entry.note.take() };
         let step = self.questions.step(&path).cloned();
-        self.questions.answered(&path);
+        self.questions.answered(&answer, at);
         if let Some(asked) = step.and_then(|step| self.steps.get_mut(&step)?.asked.last_mut()) {
             asked.answer = Some(answer.clone());
         }

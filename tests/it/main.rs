@@ -24,6 +24,7 @@ mod generate;
 mod generated;
 mod graph;
 mod hiring;
+mod inbox;
 mod init;
 mod insta_files;
 mod journal;

@@ -137,7 +137,7 @@ fn arm(body: &mut ArmBody) {
 fn rank(kind: &ClauseKind) -> usize {
     let shown = format!("{kind:?}");
     let names = [
-        "When", "After", "Confirm", "Timeout", "Within", "Retry", "Until", "Cache", "Verify", "Recover", "Undo",
+        "When", "After", "By", "Confirm", "Timeout", "Within", "Retry", "Until", "Cache", "Verify", "Recover", "Undo",
         "Error",
     ];
     names.iter().position(|name| shown.starts_with(name)).unwrap()
