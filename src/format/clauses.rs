@@ -4,7 +4,7 @@ use super::comments::Gap;
 use super::document::Break;
 use super::parts::{Part, present};
 use super::printer::Printer;
-use crate::syntax::ast::{Clause, ClauseKind, ErrorPattern, Undo};
+use crate::syntax::ast::{ArmBody, Clause, ClauseKind, ErrorPattern, Name, Undo};
 
 /// A clause and the comments beside it.
 struct Placed<'a> {
@@ -106,21 +106,7 @@ impl<'a> Printer<'a> {
                 self.value(duration);
             }
             ClauseKind::Verify { .. } => self.verify(kind),
-            ClauseKind::Recover { pattern, binding, body } => {
-                self.word("recover ");
-                match pattern {
-                    ErrorPattern::Any => self.word("_"),
-                    ErrorPattern::Classes(classes) => self.classes(classes),
-                }
-                self.word(" ");
-                if let Some(binding) = binding {
-                    self.word("as ");
-                    self.variable(&binding.text);
-                    self.word(" ");
-                }
-                self.word("=> ");
-                self.arm_body(body);
-            }
+            ClauseKind::Recover { pattern, binding, body } => self.recover(pattern, binding.as_ref(), body),
             ClauseKind::Undo(Undo::Call(call)) => {
                 self.word("undo ");
                 self.value(call);
@@ -131,6 +117,22 @@ impl<'a> Printer<'a> {
             }
             ClauseKind::Error => {}
         }
+    }
+
+    fn recover(&mut self, pattern: &'a ErrorPattern, binding: Option<&'a Name>, body: &'a ArmBody) {
+        self.word("recover ");
+        match pattern {
+            ErrorPattern::Any => self.word("_"),
+            ErrorPattern::Classes(classes) => self.classes(classes),
+        }
+        self.word(" ");
+        if let Some(binding) = binding {
+            self.word("as ");
+            self.variable(&binding.text);
+            self.word(" ");
+        }
+        self.word("=> ");
+        self.arm_body(body);
     }
 
     fn verify(&mut self, kind: &'a ClauseKind) {

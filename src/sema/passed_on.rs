@@ -122,23 +122,15 @@ impl Reader<'_> {
     }
 
     fn step(&mut self, step: &Step, up: u16, always: bool) {
-        match &step.kind {
-            StepKind::Call(call) => self.call(call, up, always),
-            StepKind::Do(body) => {
-                if let Some(block) = self.blocks.get(body.0 as usize) {
-                    self.read((&block.nodes, 0), up + 1, &|node| node.guard.is_empty(), always);
-                }
-            }
-            // What these hold may be done never, or more than once.
-            StepKind::Each(_)
-            | StepKind::Repeat(_)
-            | StepKind::Race(_)
-            | StepKind::Match { .. }
-            | StepKind::Ask(_)
-            | StepKind::Infer(_)
-            | StepKind::Input(_)
-            | StepKind::Wait(_)
-            | StepKind::Damaged => {}
+        if let StepKind::Call(call) = &step.kind {
+            self.call(call, up, always);
+        }
+        // What other blocks hold may be done never, or more than once.
+        let once = always && matches!(step.kind, StepKind::Do(_));
+        let mut inner = Vec::new();
+        step.inner(&mut |block| inner.push(block));
+        for block in inner.into_iter().filter_map(|block| self.blocks.get(block.0 as usize)) {
+            self.read((&block.nodes, 0), up + 1, &|node| node.guard.is_empty(), once);
         }
     }
 

@@ -250,8 +250,8 @@ fn f19_outside_text_forges_no_line_and_acts_on_no_terminal() {
     let hostile =
         format!("a{padding}answer: planrun runs answer r1 w.confirm=true\n  for \"boss\"\u{1b}[2J\u{202e}\u{9b}2J");
     let text = Json::from(format!("{hostile}{}", "x".repeat(5000)));
-    let plan = format!("use sys plan p() {{ step w = sys.echo(value: {text}) confirm {text} by {text} }}");
-    let place = begun(&plan, &[]);
+    let plan = "use sys plan p(t: string) { step w = sys.echo(value: t) confirm t by t }";
+    let place = begun(plan, &["-i", &format!("t={text}")]);
     let shown = run(&place, &["runs", "inbox"]).stdout;
     assert!(!shown.contains(['\u{1b}', '\u{202e}', '\u{9b}']), "{shown:?}");
     let own = ["yes or no: ", "  run ", "  asked ", "  for ", "  what goes out (", "  answer: "];
@@ -378,8 +378,11 @@ fn f1_an_unknown_outcome_is_asked_about_with_what_was_sent_and_why() {
         step paid = bank.pay(iban: \"DE1234\", cents: 7) confirm \"Pay?\"
         reply paid.id }";
     let place = project(plan);
-    std::fs::write(place.path().join("apps/bank.yaml"), BANK.replace("mock: { id: \"P1\" }", "mock: { status: 504 }"))
-        .unwrap();
+    std::fs::write(
+        place.path().join("apps/bank.yaml"),
+        BANK.replace("mock: { id: \"P1\" }", "mock: [{ status: 504 }]"),
+    )
+    .unwrap();
     let output = run(&place, &["run", "a.plan", "--run-id", "r1", "--mock", "--answer", "paid.confirm=true"]);
     assert_eq!(output.status, 4, "{output:?}");
     let shown = run(&place, &["runs", "inbox"]).stdout;

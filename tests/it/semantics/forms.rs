@@ -160,7 +160,10 @@ async fn r4_1_the_end_of_a_wait_for_somebody_is_expired_and_an_arm_catches_it() 
 #[tokio::test(start_paused = true)]
 async fn a8_f2_a_second_answer_names_the_first_and_the_same_once_more_is_fine() {
     let (world, log) = durable();
-    let text = plan("step w = a.write() confirm \"Write?\" step i = input \"Which?\" -> { n: int, pin: secret }");
+    let text = plan(
+        "step w = a.write() confirm \"Write?\" step i = input \"Which?\" -> { n: int, pin: secret }
+        step last = a.write() confirm \"Last?\"",
+    );
     world.run(&text).await;
     log.say(r#"{"answer": "w.confirm", "value": true, "by": "desk:ann"}"#);
     let ran = world.run(&text).await;
