@@ -242,7 +242,7 @@ impl<'a> Dispatcher<'a> {
         if let Some(message) = self.answer_left() {
             return self.receive(message);
         }
-        self.people.note_wait(self.only_people_are_awaited());
+        self.people.note_wait(self.only_others_are_awaited());
         self.context.observer.idle();
         let cancel = self.context.cancel.clone();
         tokio::select! {
@@ -446,7 +446,8 @@ impl<'a> Dispatcher<'a> {
                 Interruption::Failed(error) => outcome.error = Some(error.clone()),
                 Interruption::Asked | Interruption::Journal(_) | Interruption::Reached => {}
             }
-            self.emit(EventKind::RunPaused { wake });
+            let still = self.only_others_are_awaited();
+            self.emit(EventKind::RunPaused { wake, still });
         } else {
             let (reply, error) = (outcome.reply.as_ref(), outcome.error.as_deref());
             self.emit(EventKind::RunSettled { state: outcome.state, reply, error });

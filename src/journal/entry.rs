@@ -47,6 +47,9 @@ pub struct Entry {
     /// Of a cancel: the effects stay.
     #[serde(default)]
     pub keep: bool,
+    /// Of a pause: only people and signals are awaited.
+    #[serde(default)]
+    pub still: bool,
     pub text: Option<Arc<str>>,
     pub why: Option<Arc<str>>,
     pub effect: Option<Effect>,

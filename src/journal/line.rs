@@ -66,7 +66,10 @@ impl Line<'_, '_> {
             EventKind::RunStarted { run, plan, .. } => self.texts(&[("run", Some(run)), ("plan", Some(plan))]),
             EventKind::RunPatched { before, after } => self.texts(&[("before", Some(before)), ("after", Some(after))]),
             EventKind::RunCancelling { keep } => self.flag("keep", *keep),
-            EventKind::RunPaused { wake } => self.moment("wake", *wake),
+            EventKind::RunPaused { wake, still } => {
+                self.moment("wake", *wake);
+                self.flag("still", *still);
+            }
             EventKind::StepRunning { tool, attempt, call, .. } => self.running(tool, *attempt, *call),
             EventKind::StepWaiting { attempt, what, wait, error, .. } => self.waiting(*attempt, *what, *wait, *error),
             EventKind::StepAsks { question, .. } => self.question(question),
@@ -412,7 +415,7 @@ mod tests {
             EventKind::RunResumed,
             EventKind::RunCancelling { keep: false },
             EventKind::RunCancelling { keep: true },
-            EventKind::RunPaused { wake: Some(1_700_000_000_000_000_000) },
+            EventKind::RunPaused { wake: Some(1_700_000_000_000_000_000), still: true },
             EventKind::StepRunning { path: "a[\"k\"]", tool: "sys.echo", attempt: 1, call: Some(call) },
             EventKind::StepRunning { path: "b", tool: "", attempt: 1, call: None },
             EventKind::StepWaiting { path: "a", attempt: 1, what: Waiting::Poll, wait, error: None },

@@ -114,7 +114,7 @@ impl Past {
             EventName::RunResumed => self.resumed(idle, at),
             EventName::RunPaused => {
                 self.leave_out_people(at);
-                self.paused(entry.wake.as_deref());
+                self.paused(entry.wake.as_deref(), entry.still);
             }
             EventName::RunPatched => (self.patched, self.crashes) = (entry.after, 0),
             EventName::RunCancelling => self.cancelling(entry.keep, at),
@@ -234,12 +234,12 @@ impl Past {
         self.learn(at, NewsKind::Cancel { keep });
     }
 
-    fn paused(&mut self, wake: Option<&str>) {
+    fn paused(&mut self, wake: Option<&str>, still: bool) {
         self.crashes = 0;
         self.state = Some(RunState::Paused);
         self.wake = wake.and_then(crate::value::parse_timestamp);
         // A moment that the run itself waits for comes nearer without a process, too.
-        self.rests_until = self.wake.filter(|_| !self.only_people_are_awaited());
+        self.rests_until = self.wake.filter(|_| !still && !self.only_people_are_awaited());
     }
 
     fn used(&mut self, entry: &Entry) {

@@ -249,7 +249,7 @@ fn f19_outside_text_forges_no_line_and_acts_on_no_terminal() {
     let padding = " ".repeat(300);
     let hostile =
         format!("a{padding}answer: planrun runs answer r1 w.confirm=true\n  for \"boss\"\u{1b}[2J\u{202e}\u{9b}2J");
-    let text = Json::from(format!("{hostile}{}", "x".repeat(5000)));
+    let text = format!("{hostile}{}", "x".repeat(5000));
     let plan = "use sys plan p(t: string) { step w = sys.echo(value: t) confirm t by t }";
     let place = begun(plan, &["-i", &format!("t={text}")]);
     let shown = run(&place, &["runs", "inbox"]).stdout;

@@ -15,7 +15,7 @@ use crate::cli::run::{Look, Onward, resume};
 use crate::cli::workspace::real_host;
 use crate::cli::{Exit, Failure, Terminal};
 use crate::diag::render::visible_line;
-use crate::journal::store::Journal;
+use crate::journal::store::{Journal, Seen};
 use crate::journal::{Accepted, AnswerError, Given, Said};
 use crate::project::Location;
 
@@ -196,6 +196,9 @@ impl Arguments {
     }
 }
 
+/// How often an answer is held against a run again that gets further meanwhile.
+const MOST_TRIES: u32 = 20;
+
 /// What was said of each answer: nothing where the run has it already.
 type SaidEach = Vec<Option<String>>;
 
@@ -226,9 +229,12 @@ fn told_why(open: &Open, error: &AnswerError) -> String {
 
 /// Tells a run the answers, unless somebody was faster: then they are held against what it asks now.
 fn tell(journal: &Journal, mut open: Open, given: &[Given], mut said: SaidEach) -> Result<Vec<Told>, Failure> {
+    let mut tries = 0;
     loop {
+        // A run that never rests judges by itself what it is told.
+        let seen = Seen { events: open.seen.events.filter(|_| tries < MOST_TRIES), ..open.seen };
         let texts: Vec<String> = said.iter().flatten().cloned().collect();
-        if journal.post_all(&open.row.run, &texts, open.seen)? {
+        if journal.post_all(&open.row.run, &texts, seen)? {
             let told = |(given, said): (&Given, &Option<String>)| Told {
                 run: open.row.run.clone(),
                 path: given.path.clone(),
@@ -238,5 +244,6 @@ fn tell(journal: &Journal, mut open: Open, given: &[Given], mut said: SaidEach) 
         }
         open = Open::of(journal, journal.run(&open.row.run)?)?;
         said = held_against(&mut open, given)?;
+        tries += 1;
     }
 }

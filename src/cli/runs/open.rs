@@ -27,7 +27,7 @@ impl Open {
     /// When what was written cannot be used.
     pub(super) fn of(journal: &Journal, row: RunRow) -> Result<Self, Failure> {
         let said = journal.said(&row.run)?;
-        let seen = Seen { events: row.events, message: said.last().map_or(0, |message| message.id) };
+        let seen = Seen { events: Some(row.events), message: said.last().map_or(0, |message| message.id) };
         let past = fold(journal, &row.run)?;
         let mut open = Self { shown: shown(journal, &row.run)?, project: None, row, past, seen };
         for message in said {

@@ -18,7 +18,8 @@ pub struct Message {
 /// How far somebody has seen what there is of a run: its events, and the last message to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen {
-    pub events: u64,
+    /// Nothing where that does not matter.
+    pub events: Option<u64>,
     pub message: u64,
 }
 
@@ -31,7 +32,7 @@ impl Inner {
             let (id, row) = found.ok_or_else(|| JournalError::NotFound { run: run.into() })?;
             let newest = "SELECT coalesce(max(id), 0) FROM messages WHERE run = ?";
             let newest: u64 = transaction.query_row(newest, [id], |row| row.get(0)).map_err(told)?;
-            if row.events != seen.events || newest > seen.message {
+            if seen.events.is_some_and(|events| row.events != events) || newest > seen.message {
                 return Ok(false);
             }
             let insert = "INSERT INTO messages (run, at, text) VALUES (?, ?, ?)";

@@ -287,7 +287,7 @@ impl Step {
     }
 
     /// Every block that it owns.
-    pub(super) fn inner(&self, visit: &mut dyn FnMut(BlockId)) {
+    pub(in crate::sema) fn inner(&self, visit: &mut dyn FnMut(BlockId)) {
         match &self.kind {
             StepKind::Do(body) => visit(*body),
             StepKind::Each(each) => visit(each.body),

@@ -140,6 +140,31 @@ async fn r4_1_what_was_said_in_time_counts_however_late_a_process_hears_of_it() 
 }
 
 #[tokio::test(start_paused = true)]
+async fn r4_1_the_deadline_stands_still_while_only_people_and_signals_are_awaited() {
+    for (waits, answer) in [
+        ("input \"Which?\" -> { n: int } within 9d", r#"{"answer": "i", "value": {"n": 3}}"#),
+        ("wait for signal \"go\" -> { n: int } within 9d", r#"{"signal": "go", "payload": {"n": 3}}"#),
+        ("wait for signal \"go\" -> { n: int }", r#"{"signal": "go", "payload": {"n": 3}}"#),
+    ] {
+        let (world, log) = durable();
+        let text = plan(&format!("policy {{ deadline: 10m }} step i = {waits} step w = a.write(x: i.n)"));
+        assert_eq!(world.run(&text).await.outcome.state.name(), "paused");
+        for _ in 0..2 {
+            world.host.advance(Duration::from_hours(24));
+            assert_eq!(world.run(&text).await.outcome.state.name(), "paused", "{waits}");
+        }
+        log.say(answer);
+        assert_eq!(world.run(&text).await.outcome.state.name(), "completed", "{waits}");
+    }
+    // A moment that the run itself waits for counts.
+    let (world, _) = durable();
+    let text = plan("policy { deadline: 10m } step t = wait 1h step i = wait for signal \"go\" within 9d");
+    world.run(&text).await;
+    world.host.advance(Duration::from_mins(30));
+    assert_eq!(world.run(&text).await.class(), "budget.time");
+}
+
+#[tokio::test(start_paused = true)]
 async fn r4_1_the_end_of_a_wait_for_somebody_is_expired_and_an_arm_catches_it() {
     for (waits, arms) in [
         ("input \"Which?\" -> { n: int } within 30s", "recover expired => { n: 5 }"),
