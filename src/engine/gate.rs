@@ -186,7 +186,8 @@ impl Dispatcher<'_> {
             _ => "".into(),
         };
         let effect = Some(step.effect);
-        let mut question = Question { execution, tool, effect, arguments, why, asked_at: self.context.host.now(), ..question };
+        let mut question =
+            Question { execution, tool, effect, arguments, why, asked_at: self.context.host.now(), ..question };
         question.binding = self.binding(program, &path, step, &question);
         question.sensitive = in_arguments(step, &question.arguments);
         let labels = below(ARGUMENTS, &question.sensitive);
