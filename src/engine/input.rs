@@ -10,7 +10,7 @@ use crate::journal::{ARGUMENTS, EventKind, FormField, Question, Waiting};
 use crate::sema::expr::Code;
 use crate::sema::{Input, InputField, Step};
 use crate::source::Span;
-use crate::types::{encode, to_schema};
+use crate::types::encode;
 use crate::value::{Key, Map, Value};
 
 impl Dispatcher<'_> {
@@ -71,13 +71,11 @@ impl Dispatcher<'_> {
             _ => None,
         };
         Ok(FormField {
-            name: field.name.clone(),
             label: field.label.clone(),
-            ty: field.ty.to_string(),
-            schema: to_schema(&field.ty),
             options,
             contracts: field.contracts.iter().map(|contract| contract.schema().clone()).collect(),
             secret: !field.sensitive.is_empty(),
+            ..FormField::plain(&field.name, &field.ty)
         })
     }
 }

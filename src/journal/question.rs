@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 use super::event::Waiting;
 use crate::diag::closest;
 use crate::secrets::hidden;
-use crate::types::{Contract, Effect, decode, encode, from_schema};
+use crate::types::{Contract, Effect, Type, decode, encode, from_schema, to_schema};
 use crate::value::{Key, Map, Value, timestamp_text};
 
 /// A question as it is told and written down: a gate, a form, or whether something happened.
@@ -357,6 +357,20 @@ impl Answered {
 }
 
 impl FormField {
+    /// A field of which only its name and its type are known.
+    #[must_use]
+    pub fn plain(name: &str, ty: &Type) -> Self {
+        Self {
+            name: name.into(),
+            label: None,
+            ty: ty.to_string(),
+            schema: to_schema(ty),
+            options: None,
+            contracts: Vec::new(),
+            secret: false,
+        }
+    }
+
     /// A value of its type as an answer writes it.
     #[must_use]
     pub fn written(&self, value: &Value) -> Json {
