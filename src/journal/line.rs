@@ -66,10 +66,7 @@ impl Line<'_, '_> {
             EventKind::RunStarted { run, plan, .. } => self.texts(&[("run", Some(run)), ("plan", Some(plan))]),
             EventKind::RunPatched { before, after } => self.texts(&[("before", Some(before)), ("after", Some(after))]),
             EventKind::RunCancelling { keep } => self.flag("keep", *keep),
-            EventKind::RunPaused { wake, still } => {
-                self.moment("wake", *wake);
-                self.flag("still", *still);
-            }
+            EventKind::RunPaused { wake, still } => self.paused(*wake, *still),
             EventKind::StepRunning { tool, attempt, call, .. } => self.running(tool, *attempt, *call),
             EventKind::StepWaiting { attempt, what, wait, error, .. } => self.waiting(*attempt, *what, *wait, *error),
             EventKind::StepAsks { question, .. } => self.question(question),
@@ -115,6 +112,11 @@ impl Line<'_, '_> {
                 self.error(*error);
             }
         }
+    }
+
+    fn paused(&mut self, wake: Option<i128>, still: bool) {
+        self.moment("wake", wake);
+        self.flag("still", still);
     }
 
     fn running(&mut self, tool: &str, attempt: u32, call: Option<Dispatch<'_>>) {

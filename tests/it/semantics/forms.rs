@@ -10,7 +10,7 @@ use crate::world::{Ran, World, give};
 const TOOLS: &str = "
 use a
 tool a.read(x?: any) -> int read
-tool a.write(x?: any) -> int effect
+tool a.write(x?: any) -> int effect fails busy
 ";
 
 fn plan(body: &str) -> String {
@@ -233,9 +233,9 @@ async fn r4_2_a_gate_tells_the_class_of_what_it_lets_through_and_why_it_asks_aga
     use crate::world::Script::Fail;
     use planrun::protocol::Sent::Answered;
     let log = MemoryLog::default();
-    let mut world = World::new().tool("a.write", [Fail("tool.failed", Answered), give(json!(1))]);
+    let mut world = World::new().tool("a.write", [Fail("tool.busy", Answered), give(json!(1))]);
     (world.journal, world.answers) = (Some(log.clone()), vec![("w.confirm", json!(true))]);
-    world.run(&plan("step w = a.write() retry { delay: 1s, on: [tool] } confirm \"Write?\"")).await;
+    world.run(&plan("step w = a.write() retry { delay: 1s, on: [tool.busy] } confirm \"Write?\"")).await;
     let asked = events(&log, "step.waiting").into_iter().filter(|event| event["for"] == "confirm").collect::<Vec<_>>();
     assert_eq!((asked.len(), &asked[0]["effect"], &asked[0]["why"]), (2, &json!("effect"), &Json::Null));
     assert_eq!(asked[1]["why"], "it is to be done once more");
