@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::runs::answer_pair;
+
 const EVAL_EXAMPLES: &str = "\
 Examples:
   planrun eval 'size(\"欢迎\") + 1'
@@ -103,7 +105,7 @@ pub struct RunArguments {
     #[arg(long)]
     pub mock: bool,
     /// The answer to a gate (`STEP.confirm=true`) or a form (`STEP={"field": 1}`). May be repeated.
-    #[arg(long = "answer", value_name = "STEP=JSON", value_parser = key_value)]
+    #[arg(long = "answer", value_name = "STEP=JSON", value_parser = answer_pair)]
     pub answers: Vec<(String, String)>,
     /// The role in which `--answer` answers, such as desk or desk:ann.
     #[arg(long, value_name = "ROLE", requires = "answers")]

@@ -12,7 +12,7 @@ use crate::diag::{Diagnostic, Severities, Severity, codes};
 use crate::engine::{Defaults, ToolNames, ToolRetry};
 use crate::host::{Host, PinnedHost, Pins, RealHost};
 use crate::lint;
-use crate::project::{Location, Project, own_folder};
+use crate::project::{Location, Project, journal_file};
 use crate::sema::{CheckedFile, Files, Plan, Policy, Tools};
 use crate::source::SourceFile;
 use crate::tools::{Catalog, Permissions};
@@ -76,7 +76,7 @@ impl Workspace {
     /// Where the runs of a project are written down.
     #[must_use]
     pub fn journal_path(location: &Location) -> PathBuf {
-        own_folder(&location.folder).join("journal.db")
+        journal_file(&location.folder)
     }
 
     /// Where the project of a plan is; `-` is in the current folder.

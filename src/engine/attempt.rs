@@ -116,7 +116,7 @@ impl Dispatcher<'_> {
             PastPhase::Waiting { .. } => Phase::Waiting,
             PastPhase::Answered => Phase::Answered,
         };
-        let labels = self.in_question(at, &past.arguments);
+        let labels = self.in_arguments_of(at, &past.arguments);
         self.note_secrets(&past.arguments, &labels);
         let number = self.number();
         let leaf = Leaf {

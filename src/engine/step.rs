@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Program;
 use super::compound::Compound;
-use super::dispatcher::{Dispatcher, NodeRef, Timer};
+use super::dispatcher::{Dispatcher, NodeRef, Timer, Within};
 use super::event::Subject;
 use super::frame::{Flags, FrameId, Owner, Role};
 use super::leaf::Leaf;
@@ -168,7 +168,7 @@ impl Dispatcher<'_> {
                     self.expression_failed(program, at, &EvalError::plain(message, subject.span));
                 }
             }
-            StepKind::Input(input) => self.start_input(program, at, input),
+            StepKind::Input(input) => self.start_input(program, at, step, input),
             StepKind::Wait(wait) => match &**wait {
                 Wait::Event { on, .. } => self.start_wait(program, at, on),
                 Wait::For(moment) | Wait::Until(moment) => self.start_sleep(program, at, moment),
@@ -196,12 +196,15 @@ impl Dispatcher<'_> {
         self.record(at.0, at.1).started = Some(now);
         self.reached(at, Reached::Started);
         let Some(step) = self.node(program, at).step() else { return Ok(()) };
-        if let Some(within) = step.within()
+        // A form has its end with its question.
+        let asks = matches!(step.kind, StepKind::Input(_));
+        if let Some(within) = step.within().filter(|_| !asks)
             && let Value::Duration(nanos) = self.evaluate(at.0, within)?
         {
             let wait = std::time::Duration::from_nanos(u64::try_from(nanos).unwrap_or(0));
             let path = self.path(program, at);
-            self.within.insert(at, path);
+            let until = now.saturating_add(u64::try_from(wait.as_micros()).unwrap_or(u64::MAX));
+            self.within.insert(at, Within { path, until });
             if self.frames[at.0].aside {
                 // Nobody looked while no process was there, and "it did not happen" wants the whole time.
                 self.set_timer(wait, Timer::Within(at));
@@ -243,9 +246,11 @@ impl Dispatcher<'_> {
         let path = self.path(&program, at);
         self.emit(EventKind::TimerFired { path: &path, timer: Bound::Within });
         let polls = step.until().is_some();
-        let class =
-            if polls { ErrorClass::Validation(Validation::Until) } else { ErrorClass::Transient(Transient::Timeout) };
-        let message = if polls { "what `until` waits for did not come" } else { "the time of `within` is over" };
+        let (class, message) = match &step.kind {
+            StepKind::Wait(_) => (ErrorClass::Expired, "what this waits for did not come in time"),
+            _ if polls => (ErrorClass::Validation(Validation::Until), "what `until` waits for did not come"),
+            _ => (ErrorClass::Transient(Transient::Timeout), "the time of `within` is over"),
+        };
         let mut error = StepError::new(class, message, &path);
         let in_flight = self.leaves.get(&at).is_some_and(Leaf::in_flight);
         if in_flight {

@@ -27,7 +27,8 @@ impl<'a> Printer<'a> {
             | StepBody::Wait(_)
             | StepBody::Error => false,
         };
-        self.clauses(&step.clauses, end, block);
+        let form = matches!(step.body, StepBody::Input { .. });
+        self.clauses(&step.clauses, end, (block, form));
     }
 
     /// The body, which begins behind the given place; gives the place behind it.
@@ -76,9 +77,7 @@ impl<'a> Printer<'a> {
             }
             StepBody::Race(arms) => self.race(arms, from),
             StepBody::Match { subject, arms } => self.match_step(subject, arms),
-            StepBody::Input { prompt, by, expires, fields } => {
-                self.input(prompt, by.as_deref(), expires.as_deref(), fields)
-            }
+            StepBody::Input { prompt, form, fields } => self.input(prompt, *form, fields),
             StepBody::Wait(wait) => self.wait(wait),
             StepBody::Error => from,
         }
@@ -176,35 +175,24 @@ impl<'a> Printer<'a> {
         }
     }
 
-    fn input(
-        &mut self,
-        prompt: &'a Expr,
-        by: Option<&'a Expr>,
-        expires: Option<&'a Expr>,
-        fields: &'a [InputField],
-    ) -> u32 {
+    fn input(&mut self, prompt: &'a Expr, form: Span, fields: &'a [InputField]) -> u32 {
         self.word("input ");
-        let parts =
-            present([by.map(|by| Part::Expr("by ", by)), expires.map(|expires| Part::Expr("expires ", expires))]);
-        self.value_with(prompt, &parts);
+        self.value(prompt);
         self.word(" -> ");
-        let ends = [Some(prompt), by, expires].into_iter().flatten().map(|expr| expr.span.end);
-        let region = self.braces(ends.max().unwrap_or(0), fields.last().map(|field| field_span(field).end));
-        self.list(Brackets::OBJECT, region, fields, field_span, |this, field| {
+        self.list(Brackets::OBJECT, form, fields, field_span, |this, field| {
             this.name(&field.name);
             this.word(": ");
             this.ty(&field.ty);
-            // `in` stands first: behind a default it would be an operator.
-            if let Some(options) = &field.options {
-                this.word(" in ");
-                this.value(options);
-            }
-            if let Some(default) = &field.default {
-                this.word(" = ");
-                this.value(default);
+            // `in` stands first: behind a value it would be an operator.
+            let parts = [(" in ", &field.options), (" known ", &field.known), (" = ", &field.prefill)];
+            for (word, value) in parts {
+                if let Some(value) = value {
+                    this.word(word);
+                    this.value(value);
+                }
             }
         });
-        region.end
+        form.end
     }
 
     fn wait(&mut self, wait: &'a WaitFor) -> u32 {
@@ -238,6 +226,6 @@ fn arm_end(body: &ArmBody) -> u32 {
 }
 
 fn field_span(field: &InputField) -> Span {
-    let values = [field.default.as_ref(), field.options.as_ref()].into_iter().flatten().map(|expr| expr.span.end);
+    let values = [&field.prefill, &field.known, &field.options].into_iter().flatten().map(|expr| expr.span.end);
     Span { start: field.name.span.start, end: values.fold(field.ty.span.end, u32::max) }
 }

@@ -38,6 +38,8 @@ pub enum EventKind<'a> {
     RunPaused {
         /// When it wants to go on by itself, in nanoseconds since 1970.
         wake: Option<i128>,
+        /// Only people and signals are awaited, so that the clock of the deadline stands still.
+        still: bool,
     },
     /// The run has got another text for what it has not started.
     RunPatched {

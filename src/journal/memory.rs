@@ -99,9 +99,18 @@ impl MemoryLog {
 
     /// Says something to the run: one JSON object.
     pub fn say(&self, text: &str) {
+        self.post(text, None);
+    }
+
+    /// The same, said at a moment in nanoseconds since 1970.
+    pub fn say_at(&self, text: &str, at: i128) {
+        self.post(text, Some(at));
+    }
+
+    fn post(&self, text: &str, at: Option<i128>) {
         let mut content = self.content();
         content.said += 1;
-        let message = Message { id: content.said, text: text.to_owned() };
+        let message = Message { id: content.said, at, text: text.to_owned() };
         content.messages.push(message);
         self.news.notify_waiters();
         self.news.notify_one();

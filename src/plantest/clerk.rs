@@ -10,7 +10,7 @@ use super::slots::Slots;
 use crate::engine::{Asker, Asking};
 use crate::journal::{Given, Waiting};
 use crate::sema::test::{Reaction, Test, TestAnswer, without_indices};
-use crate::types::{Denied, ErrorClass};
+use crate::types::ErrorClass;
 
 /// The answers of one test, in one run. Clones share what was said.
 #[derive(Clone)]
@@ -132,7 +132,7 @@ impl Asker for Clerk {
             return Box::pin(std::future::ready(self.doubted(&asking)));
         };
         let (value, note) = match &answer.reaction {
-            Reaction::Fail { class: ErrorClass::Denied(Denied::Expired), .. } => {
+            Reaction::Fail { class: ErrorClass::Expired, .. } => {
                 return Box::pin(std::future::pending());
             }
             Reaction::Fail { message, .. } => {

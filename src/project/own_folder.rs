@@ -12,6 +12,12 @@ pub fn own_folder(project: &Path) -> PathBuf {
     project.join(OWN_FOLDER)
 }
 
+/// The file in which the runs of a project are written down.
+#[must_use]
+pub fn journal_file(project: &Path) -> PathBuf {
+    own_folder(project).join("journal.db")
+}
+
 /// Makes the folder, where it is not there yet, and has git ignore it.
 ///
 /// # Errors

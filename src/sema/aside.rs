@@ -78,6 +78,8 @@ impl PlanChecker<'_> {
             ast::ClauseKind::Verify { .. } => Some("what takes something back is not looked at"),
             ast::ClauseKind::When(_)
             | ast::ClauseKind::After(_)
+            | ast::ClauseKind::By(_)
+            | ast::ClauseKind::Expires(_)
             | ast::ClauseKind::Timeout(_)
             | ast::ClauseKind::Within(_)
             | ast::ClauseKind::Retry(_)

@@ -11,6 +11,7 @@ use super::expr::{Checker, Code, Expectation, ReadKind, atoms, negated_atoms};
 use super::file::Namespace;
 use super::names::{Collision, Mark, Names, NewName};
 use super::own_plans::OwnPlans;
+use super::passed_on::take_over;
 use super::plan::{After, Block, BlockId, Footprint, GuardAtom, Node, NodeId, NodeKind, Parallel, Plan, Task, TaskId};
 use super::scope::{Atom, Lookup, NameKind, Scope as _};
 use super::tools::Tools;
@@ -231,6 +232,7 @@ impl PlanChecker<'_> {
         let slots = self.names.close();
         let mut open = self.open.pop()?;
         self.names.forget(open.known);
+        self.diagnostics.extend(take_over(&mut open.nodes, &self.blocks));
         let (nodes, parallels) = (std::mem::take(&mut open.nodes), std::mem::take(&mut open.parallels));
         let block = Block { label: open.label.take(), slots, shared: shared(&nodes, slots), nodes, parallels };
         if let Some(place) = self.blocks.get_mut(open.id.0 as usize) {

@@ -69,7 +69,7 @@ impl PlanChecker<'_> {
         for clause in &step.clauses {
             let reason = not_applicable(&clause.kind, subject);
             if let Some(reason) = reason.or_else(|| self.refused_in_undo(&clause.kind)) {
-                self.refuse_clause(clause, reason);
+                self.refuse_clause(clause, subject, reason);
                 continue;
             }
             self.clause(step, clause, body, &mut checked);
@@ -83,6 +83,9 @@ impl PlanChecker<'_> {
             ast::ClauseKind::When(_)
             | ast::ClauseKind::After(_)
             | ast::ClauseKind::Recover { .. }
+            // Said with the form, and with the clause that is refused.
+            | ast::ClauseKind::By(_)
+            | ast::ClauseKind::Expires(_)
             | ast::ClauseKind::Error => {}
             ast::ClauseKind::Timeout(duration) => checked.timeout = Some(self.duration(duration, "`timeout`")),
             ast::ClauseKind::Within(duration) => checked.within = Some(self.duration(duration, "`within`")),
@@ -184,13 +187,18 @@ impl PlanChecker<'_> {
         names.iter().filter_map(|name| self.settings().error_pattern(&name.text, name.span)).collect()
     }
 
-    fn refuse_clause(&mut self, clause: &ast::Clause, reason: &str) {
-        let message = format!("`{}` cannot stand here: {reason}", clause_word(&clause.kind));
-        self.diagnostics.push(
-            Diagnostic::new(&codes::failure::CLAUSE_NOT_APPLICABLE, clause.span, message)
-                .help("remove the clause")
-                .fix_all("remove the clause", vec![Edit { span: clause.span, text: String::new() }]),
-        );
+    fn refuse_clause(&mut self, clause: &ast::Clause, subject: Subject, reason: &str) {
+        let word = clause_word(&clause.kind);
+        let message = format!("`{word}` cannot stand here: {reason}");
+        let diagnostic = Diagnostic::new(&codes::failure::CLAUSE_NOT_APPLICABLE, clause.span, message);
+        let renamed = subject == Subject::Form && matches!(clause.kind, ast::ClauseKind::Expires(_));
+        self.diagnostics.push(if renamed {
+            let place = Span { start: clause.span.start, end: clause.span.start + Span::at(word.len()).start };
+            diagnostic.help("write `within`: the same bound under its name").fix("write `within`", place, "within")
+        } else {
+            let edit = Edit { span: clause.span, text: String::new() };
+            diagnostic.help("remove the clause").unsafe_fix("remove the clause", vec![edit])
+        });
     }
 
     /// What clauses say of each other.
@@ -236,6 +244,8 @@ enum Subject {
     Wait,
     /// `wait for`
     Event,
+    /// `input`
+    Form,
     Damaged,
 }
 
@@ -253,7 +263,8 @@ impl Subject {
             ast::StepBody::Do(_) | ast::StepBody::Each { .. } | ast::StepBody::Repeat { .. } => Self::Block,
             ast::StepBody::Race(_) | ast::StepBody::Match { .. } => Self::Poll,
             ast::StepBody::Wait(ast::WaitFor::Condition { .. }) => Self::Event,
-            ast::StepBody::Input { .. } | ast::StepBody::Wait(_) => Self::Wait,
+            ast::StepBody::Input { .. } => Self::Form,
+            ast::StepBody::Wait(_) => Self::Wait,
             ast::StepBody::Error => Self::Damaged,
         }
     }
@@ -261,7 +272,7 @@ impl Subject {
 
 /// Why a clause makes no sense there; `None` where it does.
 fn not_applicable(clause: &ast::ClauseKind, subject: Subject) -> Option<&'static str> {
-    use Subject::{Block, Damaged, Event, Model, Poll, SubPlan, Tool, Wait};
+    use Subject::{Block, Damaged, Event, Form, Model, Poll, SubPlan, Tool, Wait};
     match clause {
         ast::ClauseKind::When(_)
         | ast::ClauseKind::After(_)
@@ -269,29 +280,42 @@ fn not_applicable(clause: &ast::ClauseKind, subject: Subject) -> Option<&'static
         | ast::ClauseKind::Error => None,
         ast::ClauseKind::Timeout(_) => match subject {
             Tool(_) | Model | Damaged => None,
-            SubPlan | Block | Poll | Wait | Event => {
+            SubPlan | Block | Poll | Wait | Event | Form => {
                 Some("it bounds one attempt of one call; `within` bounds the whole step")
             }
         },
         ast::ClauseKind::Within(_) => match subject {
-            Wait => Some("whoever waits for people is bounded by `expires`, and a timer by itself"),
-            Tool(_) | SubPlan | Model | Block | Poll | Event | Damaged => None,
+            Wait => Some("a timer ends by itself"),
+            Tool(_) | SubPlan | Model | Block | Poll | Event | Form | Damaged => None,
+        },
+        ast::ClauseKind::By(_) => match subject {
+            Form | Damaged => None,
+            Tool(_) | SubPlan | Model | Block | Poll | Wait | Event => {
+                Some("it says who fills in an `input`; whoever confirms is named right behind `confirm \"…\"`")
+            }
+        },
+        ast::ClauseKind::Expires(_) => match subject {
+            Damaged => None,
+            Form => Some("how long a form waits is `within`"),
+            Tool(_) | SubPlan | Model | Block | Poll | Wait | Event => {
+                Some("it bounds a question, right behind `confirm \"…\"`; a step is bounded by `within`")
+            }
         },
         ast::ClauseKind::Retry(_) => match subject {
             Tool(_) | Model | Damaged => None,
             SubPlan | Block | Poll => Some("only single calls are retried; put it on the calls inside"),
-            Wait | Event => Some("there is no call to retry"),
+            Wait | Event | Form => Some("there is no call to retry"),
         },
         ast::ClauseKind::Until { .. } | ast::ClauseKind::Cache(_) => match subject {
             Tool(_) | Damaged => None,
-            SubPlan | Model | Block | Poll | Wait | Event => Some("it goes with one call of a tool"),
+            SubPlan | Model | Block | Poll | Wait | Event | Form => Some("it goes with one call of a tool"),
         },
         ast::ClauseKind::Confirm { .. } => match subject {
-            Wait | Event => Some("this step asks somebody already, or calls nothing"),
+            Wait | Event | Form => Some("this step asks somebody already, or calls nothing"),
             Tool(_) | SubPlan | Model | Block | Poll | Damaged => None,
         },
         ast::ClauseKind::Verify { .. } | ast::ClauseKind::Undo(_) => match subject {
-            Wait | Event => Some("it calls nothing that could be looked at or taken back"),
+            Wait | Event | Form => Some("it calls nothing that could be looked at or taken back"),
             Tool(_) | SubPlan | Model | Block | Poll | Damaged => None,
         },
     }
@@ -304,6 +328,8 @@ fn clause_word(clause: &ast::ClauseKind) -> &'static str {
         ast::ClauseKind::Confirm { .. } => "confirm",
         ast::ClauseKind::Timeout(_) => "timeout",
         ast::ClauseKind::Within(_) => "within",
+        ast::ClauseKind::By(_) => "by",
+        ast::ClauseKind::Expires(_) => "expires",
         ast::ClauseKind::Retry(_) => "retry",
         ast::ClauseKind::Until { .. } => "until",
         ast::ClauseKind::Cache(_) => "cache",

@@ -35,7 +35,7 @@ pub(super) fn unknown_as<'a>(
     let mut candidates = candidates.collect::<Vec<_>>();
     candidates.dedup();
     let diagnostic = Diagnostic::new(code, span, format!("there is no {what} `{name}`"));
-    let near = closest(name, candidates.iter().copied());
+    let near = closest(name, candidates.iter().copied()).or_else(|| same_end(code, name, &candidates));
     let diagnostic = match near {
         Some(near) => {
             diagnostic.help(format!("did you mean `{near}`?")).fix(format!("write `{near}`"), span, written(near))
@@ -51,6 +51,12 @@ pub(super) fn unknown_as<'a>(
         candidates.insert(0, near);
     }
     diagnostic.available(candidates)
+}
+
+/// An error class that ends as this one does: `expired` for `denied.expired`.
+fn same_end<'a>(code: &'static Code, name: &str, candidates: &[&'a str]) -> Option<&'a str> {
+    let (_, end) = name.rsplit_once('.').filter(|_| code == &codes::names::UNKNOWN_ERROR_CLASS)?;
+    candidates.iter().copied().find(|candidate| candidate.rsplit('.').next() == Some(end))
 }
 
 /// A second thing of the same name.

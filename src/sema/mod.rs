@@ -17,6 +17,7 @@ mod file;
 mod finding;
 mod names;
 mod own_plans;
+mod passed_on;
 mod plan;
 mod plan_item;
 mod presence;

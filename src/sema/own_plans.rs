@@ -207,6 +207,8 @@ impl Finder<'_> {
                 ast::ClauseKind::Undo(ast::Undo::Do(block)) => self.block(block),
                 ast::ClauseKind::When(_)
                 | ast::ClauseKind::After(_)
+                | ast::ClauseKind::By(_)
+                | ast::ClauseKind::Expires(_)
                 | ast::ClauseKind::Confirm { .. }
                 | ast::ClauseKind::Timeout(_)
                 | ast::ClauseKind::Within(_)

@@ -131,9 +131,7 @@ impl PlanChecker<'_> {
             ast::StepBody::Match { subject, arms } => self.match_arms(subject, arms),
             ast::StepBody::Ask { agent, arguments, returns } => self.ask(step.name.span, agent, arguments, returns),
             ast::StepBody::Infer { arguments, returns } => self.infer(step.name.span, arguments, returns),
-            ast::StepBody::Input { prompt, by, expires, fields } => {
-                self.input(prompt, by.as_deref(), expires.as_deref(), fields)
-            }
+            ast::StepBody::Input { prompt, form: _, fields } => self.input(prompt, fields, &step.clauses),
             ast::StepBody::Wait(wait) => self.wait(wait),
             ast::StepBody::Error => CheckedBody::damaged(Type::Invalid),
         }

@@ -25,6 +25,7 @@ mod generate;
 mod generated;
 mod graph;
 mod hiring;
+mod inbox;
 mod init;
 mod insta_files;
 mod journal;

@@ -171,7 +171,7 @@ fn gates_and_ways_back_are_calls_and_texts() {
 #[test]
 fn people_models_and_time_are_kinds_of_steps() {
     let plan = plan(
-        "step i = input \"Which?\" by \"boss\" expires 1d -> { a: string = \"x\", b: string in [\"y\", \"z\"] }
+        "step i = input \"Which?\" -> { a: string = \"x\", b: string in [\"y\", \"z\"] } by \"boss\" within 1d
          step g = ask helper(\"Do ${i.a}\", with: { b: i.b }) -> string
          step f = infer(\"Say\", model: \"small\") -> int
          step d = wait 5m
@@ -180,7 +180,7 @@ fn people_models_and_time_are_kinds_of_steps() {
          reply g + string(f + s.n)",
     );
     let StepKind::Input(input) = &step(&plan, "i").kind else { panic!() };
-    assert!(input.fields[0].default.is_some() && input.fields[1].options.is_some());
+    assert!(input.fields[0].prefill.is_some() && input.fields[1].options.is_some());
     let StepKind::Ask(ask) = &step(&plan, "g").kind else { panic!() };
     assert_eq!((&*ask.agent, ask.with.is_some(), step(&plan, "g").effect), ("helper", true, Effect::Effect));
     let StepKind::Infer(infer) = &step(&plan, "f").kind else { panic!() };

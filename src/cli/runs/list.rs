@@ -4,6 +4,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::Format;
+use super::open::Open;
 use super::when::{away, moment};
 use crate::cli::workspace::real_host;
 use crate::cli::{Exit, Failure, Terminal};
@@ -46,7 +47,13 @@ pub fn run(journal: &Journal, arguments: &Arguments, terminal: Terminal) -> Resu
             terminal.print(&format!("{text}\n"))?;
         }
         Format::Human if rows.is_empty() => terminal.say("no runs"),
-        Format::Human => terminal.print(&table(journal, &rows, now))?,
+        Format::Human => {
+            let mut text = table(journal, &rows, now);
+            for row in rows.into_iter().filter(|_| arguments.waiting) {
+                text.push_str(&Open::of(journal, row)?.told(terminal.look));
+            }
+            terminal.print(&text)?;
+        }
     }
     Ok(Exit::Fine)
 }

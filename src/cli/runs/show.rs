@@ -6,6 +6,7 @@ use clap::Args;
 
 use super::Format;
 use super::list::state_of;
+use super::open::Open;
 use super::when::{length, moment};
 use crate::cli::run::seen;
 use crate::cli::{Exit, Failure, Terminal};
@@ -71,6 +72,7 @@ pub fn run(journal: &Journal, location: &Location, arguments: &Arguments, termin
     if let Some(error) = &outcome.error {
         let _ = writeln!(text, "{}: {}", error.class, visible_line(&error.message));
     }
+    text.push_str(&Open::of(journal, row)?.told(terminal.look));
     terminal.print(&text)?;
     Ok(Exit::Fine)
 }

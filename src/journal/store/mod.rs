@@ -31,7 +31,7 @@ pub use driver::Driver;
 pub use events::{Events, Recorded};
 pub use export::Exported;
 pub use failure::{Damage, JournalError};
-pub use inbox::Message;
+pub use inbox::{Message, Seen};
 pub use lease::Holder;
 pub use prune::{Prune, Pruned};
 pub use queue::{Durable, Summary};
@@ -248,6 +248,22 @@ impl Journal {
     /// `NotFound`; else what the file says.
     pub fn post(&self, run: &str, text: &str) -> Result<u64, JournalError> {
         self.inner.post(run, text)
+    }
+
+    /// Says several things to a run, named in full, all or nothing; false where the run has got further than was seen.
+    ///
+    /// # Errors
+    /// `NotFound`; else what the file says.
+    pub fn post_all(&self, run: &str, texts: &[String], seen: Seen) -> Result<bool, JournalError> {
+        self.inner.post_all(run, texts, seen)
+    }
+
+    /// What was said to a run, named in full, and is not journaled yet, oldest first.
+    ///
+    /// # Errors
+    /// `NotFound`; else what the file says.
+    pub fn said(&self, run: &str) -> Result<Vec<Message>, JournalError> {
+        self.inner.said(run)
     }
 
     /// Deletes runs that have ended, and values that nobody refers to any more. Runs that are driven stay.

@@ -107,7 +107,9 @@ fn in_step(step: &Step, bounds: Span) -> Option<Span> {
             | ClauseKind::After(_)
             | ClauseKind::Confirm { .. }
             | ClauseKind::Timeout(_)
+            | ClauseKind::By(_)
             | ClauseKind::Within(_)
+            | ClauseKind::Expires(_)
             | ClauseKind::Retry(_)
             | ClauseKind::Until { .. }
             | ClauseKind::Cache(_)

@@ -132,7 +132,12 @@ impl Mutants<'_> {
                 }
                 self.remove(Kind::Safety, clause.span, "the `undo` is gone");
             }
-            ClauseKind::Timeout(_) | ClauseKind::Within(_) | ClauseKind::Cache(_) | ClauseKind::Error => {}
+            ClauseKind::Timeout(_)
+            | ClauseKind::By(_)
+            | ClauseKind::Within(_)
+            | ClauseKind::Expires(_)
+            | ClauseKind::Cache(_)
+            | ClauseKind::Error => {}
         }
     }
 

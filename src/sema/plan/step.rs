@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{BlockId, Event, Footprint, OrderClass, Retry, Touch};
 use crate::sema::expr::{Code, Matcher};
 use crate::source::Span;
-use crate::types::{Effect, ErrorClass, ErrorPattern, Signature, Type};
+use crate::types::{Contract, Effect, ErrorClass, ErrorPattern, Signature, Type};
 
 /// A step with its clauses.
 #[derive(Debug)]
@@ -179,25 +179,44 @@ pub struct Infer {
     pub returns: Type,
 }
 
-/// `input "…" [by "role"] [expires d] -> { … }`
+/// `input "…" -> { … } [by "role"] [within d]`; how long it is waited for is in the step's clauses.
 #[derive(Debug)]
 pub struct Input {
     pub prompt: Code,
     pub by: Option<Code>,
-    pub expires: Option<Code>,
     pub fields: Vec<InputField>,
 }
 
-/// `field: T = e` or `field: T in LIST`
+/// `field: T = e`, `field: T known e` or `field: T in LIST`
 #[derive(Debug)]
 pub struct InputField {
+    pub span: Span,
     pub name: Arc<str>,
+    /// What it is for, as the tool says that it is passed on to.
+    pub label: Option<Arc<str>>,
     pub ty: Type,
-    /// Nobody is asked for a field whose default is not null.
-    pub default: Option<Code>,
+    /// What stands in it, and may be changed.
+    pub prefill: Option<Code>,
+    /// Nobody is asked for a field of which something is known.
+    pub known: Option<Code>,
     pub options: Option<Code>,
+    /// The contracts of the arguments as which it is passed on.
+    pub contracts: Vec<Arc<Contract>>,
     /// The places in it that must not be shown; the empty path is all of it.
     pub sensitive: Vec<Arc<str>>,
+}
+
+impl InputField {
+    /// Whether every answer names it: nothing stands in it, it is asked for, and it cannot be absent.
+    #[must_use]
+    pub fn must_be_given(&self) -> bool {
+        self.prefill.is_none() && self.known.is_none() && !self.ty.admits_null()
+    }
+
+    /// The values that are written at it.
+    pub fn codes(&self) -> impl Iterator<Item = &Code> {
+        self.prefill.iter().chain(&self.known).chain(&self.options)
+    }
 }
 
 /// A step that only waits.
@@ -270,7 +289,7 @@ impl Step {
     }
 
     /// Every block that it owns.
-    pub(super) fn inner(&self, visit: &mut dyn FnMut(BlockId)) {
+    pub(in crate::sema) fn inner(&self, visit: &mut dyn FnMut(BlockId)) {
         match &self.kind {
             StepKind::Do(body) => visit(*body),
             StepKind::Each(each) => visit(each.body),
@@ -333,8 +352,8 @@ impl StepKind {
             }
             Self::Input(input) => {
                 visit(&input.prompt);
-                input.by.iter().chain(&input.expires).for_each(&mut *visit);
-                input.fields.iter().flat_map(|field| field.default.iter().chain(&field.options)).for_each(visit);
+                input.by.iter().for_each(&mut *visit);
+                input.fields.iter().flat_map(InputField::codes).for_each(visit);
             }
             Self::Wait(wait) => match &**wait {
                 Wait::For(code) | Wait::Until(code) => visit(code),

@@ -83,7 +83,7 @@ pub struct TestAnswer {
     pub span: Span,
     /// `STEP` or `STEP.confirm`.
     pub path: Arc<str>,
-    /// A value, a refusal (`denied.human`), or nothing until it is too late (`denied.expired`).
+    /// A value, a refusal (`denied.human`), or nothing until it is too late (`expired`).
     pub reaction: Reaction,
     pub times: Option<u32>,
     pub delay: Duration,

@@ -198,6 +198,7 @@ impl TestChecker<'_> {
             ErrorClass::UnknownOutcome => signature.is_none_or(|signature| !signature.effect.repeatable()),
             ErrorClass::Validation(_)
             | ErrorClass::Denied(_)
+            | ErrorClass::Expired
             | ErrorClass::Cancelled
             | ErrorClass::Budget(_)
             | ErrorClass::Internal => false,

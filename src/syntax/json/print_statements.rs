@@ -168,10 +168,8 @@ impl Encoder {
                 let arms = arms.iter().map(|arm| self.arm("pattern", &canonical_pattern(&arm.pattern), &arm.body));
                 object.put("arms", arms.collect::<Vec<_>>());
             }
-            StepBody::Input { prompt, by, expires, fields } => {
+            StepBody::Input { prompt, form: _, fields } => {
                 object.put("prompt", self.value(prompt));
-                self.optional(object, "by", by.as_deref());
-                self.optional(object, "expires", expires.as_deref());
                 object.put("fields", fields.iter().map(|field| self.input_field(field)).collect::<Vec<_>>());
             }
             StepBody::Wait(WaitFor::Duration(duration)) => object.put("duration", self.value(duration)),
@@ -211,7 +209,8 @@ impl Encoder {
         let mut object = Object::new();
         object.name("name", Some(&field.name));
         object.put("type", canonical_type(&field.ty));
-        self.optional(&mut object, "default", field.default.as_deref());
+        self.optional(&mut object, "prefill", field.prefill.as_deref());
+        self.optional(&mut object, "known", field.known.as_deref());
         self.optional(&mut object, "options", field.options.as_deref());
         object.done()
     }
@@ -247,8 +246,12 @@ impl Encoder {
                 ClauseKind::Confirm { text, by, expires } => {
                     object.put("confirm", self.confirm(text, by.as_deref(), expires.as_deref()));
                 }
+                ClauseKind::By(role) => object.put("by", self.value(role)),
                 ClauseKind::Timeout(duration) => object.put("timeout", self.value(duration)),
-                ClauseKind::Within(duration) => object.put("within", self.value(duration)),
+                // Elsewhere than at a form the check refuses it.
+                ClauseKind::Within(duration) | ClauseKind::Expires(duration) => {
+                    object.put("within", self.value(duration))
+                }
                 ClauseKind::Retry(settings) => object.put("retry", self.settings(settings)),
                 ClauseKind::Until { condition, every } => {
                     let mut until = Object::new();

@@ -96,7 +96,7 @@ impl Reader<'_> {
             step => StatementKind::Step(Box::new(Step {
                 name: self.name(fields, "name"),
                 body: self.step_body(step, fields),
-                clauses: self.clauses(fields),
+                clauses: self.clauses(step, fields),
             })),
         }
     }
@@ -145,8 +145,7 @@ impl Reader<'_> {
             "match" => StepBody::Match { subject: self.value(fields, "subject"), arms: self.match_arms(fields) },
             "input" => StepBody::Input {
                 prompt: self.message(fields, "prompt").unwrap_or_else(|| missing(fields.span)),
-                by: self.optional_value(fields, "by").map(Box::new),
-                expires: self.optional_value(fields, "expires").map(Box::new),
+                form: fields.get("fields").map_or(fields.span, span),
                 fields: self.input_fields(fields),
             },
             "wait" => StepBody::Wait(WaitFor::Duration(self.value(fields, "duration"))),
@@ -233,7 +232,8 @@ impl Reader<'_> {
             form.push(InputField {
                 name,
                 ty: self.ty(&fields, "type"),
-                default: self.optional_value(&fields, "default").map(Box::new),
+                prefill: self.optional_value(&fields, "prefill").map(Box::new),
+                known: self.optional_value(&fields, "known").map(Box::new),
                 options: self.optional_value(&fields, "options").map(Box::new),
             });
         }
@@ -247,7 +247,7 @@ impl Reader<'_> {
     }
 
     /// The clauses of a step, in the order in which the language prints them.
-    fn clauses(&mut self, fields: &Fields<'_>) -> Vec<Clause> {
+    fn clauses(&mut self, kind: &str, fields: &Fields<'_>) -> Vec<Clause> {
         let mut clauses = Vec::new();
         let mut push = |key: &str, kind: Option<ClauseKind>| {
             let place = fields.get(key).map_or(fields.span, span);
@@ -255,6 +255,10 @@ impl Reader<'_> {
         };
         push("when", self.optional_value(fields, "when").map(ClauseKind::When));
         push("after", self.after(fields).map(ClauseKind::After));
+        if kind == "input" {
+            // That of an `each` is no clause.
+            push("by", self.optional_value(fields, "by").map(ClauseKind::By));
+        }
         push("confirm", self.confirm(fields));
         push("timeout", self.optional_value(fields, "timeout").map(ClauseKind::Timeout));
         push("within", self.optional_value(fields, "within").map(ClauseKind::Within));

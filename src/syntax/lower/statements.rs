@@ -176,7 +176,7 @@ impl Lowering<'_> {
         let head = self.trim(Span { start: whole.start, end });
         self.damaged(head, DamageKind::Statement);
         self.next_block(&mut parts, Place::Unknown);
-        let clauses = self.clauses(&mut parts);
+        let clauses = self.clauses(&mut parts, Vec::new());
         match declared(self.text, head) {
             Some(StatementKind::Step(step)) => StatementKind::Step(Box::new(Step { clauses, ..*step })),
             Some(other) => other,

@@ -427,8 +427,8 @@ use crm
 tool crm.create(phone: string, region: string) -> string effect
 
 plan enquiry(phone?: string, region?: string) -> string {
-    step first = input "Who are you?" -> { phone: string? = phone, region: string? = region }
-    step rest = input "What is still missing?" -> { phone: string = first.phone, region: string = first.region }
+    step first = input "Who are you?" -> { phone: string? known phone, region: string? known region }
+    step rest = input "What is still missing?" -> { phone: string known first.phone, region: string known first.region }
     step contact = crm.create(phone: rest.phone, region: rest.region)
     reply contact
 }

@@ -8,6 +8,7 @@ mod effects;
 mod events;
 mod failure;
 mod flow;
+mod forms;
 mod listeners;
 mod names;
 mod order;

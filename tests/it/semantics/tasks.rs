@@ -338,7 +338,7 @@ async fn r4_5_wait_for_goes_on_at_once_where_it_is_true_already_and_within_bound
     let ran = run(r#"task t "T" { n: int } set t done { n: 7 } step w = wait for t is done reply w.n"#).await;
     assert_eq!((ran.reply(), ran.took), (json!(7), 0));
     let body = r#"task t "T" step r = a.read() set t done when r > 5
-        step w = wait for t is done within 3s recover transient.timeout => null reply 1"#;
+        step w = wait for t is done within 3s recover expired => null reply 1"#;
     let ran = run(body).await;
     assert_eq!((ran.reply(), ran.took), (json!(1), 3010), "{}", error(&ran));
 }

@@ -111,7 +111,6 @@ pub(in crate::syntax::json) static STATEMENTS: &[Shape] = &[
             &[
                 must("prompt", Slot::Value, "What is asked."),
                 may("by", Slot::Value, "The role of who answers."),
-                may("expires", Slot::Value, "How long it is waited for, such as 2d."),
                 must("fields", Slot::Objects(&INPUT_FIELD), "The form."),
             ],
             CLAUSES,
@@ -305,7 +304,8 @@ pub(in crate::syntax::json) static INPUT_FIELD: Shape = alone(
     &[&[
         must("name", Slot::Name, "Its name."),
         must("type", Slot::Type, "Its type."),
-        may("default", Slot::Value, "What stands in it at first."),
+        may("prefill", Slot::Value, "What stands in it, and may be changed."),
+        may("known", Slot::Value, "What is known already: unless it is null, the field is not asked for."),
         may("options", Slot::Value, "The list to choose from."),
     ]],
 );
