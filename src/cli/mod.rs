@@ -28,6 +28,7 @@ pub mod test;
 mod watch;
 pub mod workspace;
 
+use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -99,9 +100,14 @@ pub fn main() -> ExitCode {
     let line = match CommandLine::try_parse() {
         Ok(line) => line,
         Err(answer) => {
-            // Also the way in which help and version arrive. A closed stream is no failure.
-            let _ = answer.print();
-            return if answer.use_stderr() { Exit::Usage } else { Exit::Fine }.into();
+            // Also the way in which help and version arrive.
+            let printed = answer.print().and_then(|()| io::stdout().flush());
+            return match (answer.use_stderr(), terminal::written(printed)) {
+                (true, _) => Exit::Usage,
+                (false, Ok(())) => Exit::Fine,
+                (false, Err(_)) => Exit::Environment,
+            }
+            .into();
         }
     };
     let terminal = Terminal::new(line.global.color, line.global.quiet, line.global.verbose);

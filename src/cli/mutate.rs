@@ -101,7 +101,7 @@ pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) ->
     let share = share(&tried);
     match arguments.format {
         Format::Human => tell(&tried, share, terminal)?,
-        Format::Json => terminal.print(&format!("{:#}\n", document(&tried, share)))?,
+        Format::Json => terminal.print_json(&format!("{:#}\n", document(&tried, share)))?,
     }
     Ok(if arguments.min.is_some_and(|min| share < min) { Exit::Findings } else { Exit::Fine })
 }

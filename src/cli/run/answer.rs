@@ -6,7 +6,7 @@ use super::drive::Look;
 use super::results;
 use crate::cli::arguments::{RunFormat, RunOutput};
 use crate::cli::{Exit, Failure, Terminal, ask};
-use crate::diag::render::{visible_line, visible_text};
+use crate::diag::render::{escape_json, visible_line, visible_text};
 use crate::engine::{Interruption, Outcome};
 use crate::journal::StepError;
 use crate::protocol::{RunState, Sent, StepState};
@@ -28,7 +28,7 @@ pub struct UpTo<'a> {
 pub fn print(outcome: &Outcome, until: Option<UpTo<'_>>, look: Look) -> Result<Exit, Failure> {
     let terminal = look.terminal;
     match look.format {
-        RunFormat::Json => terminal.print(&document(outcome, look.output)?)?,
+        RunFormat::Json => terminal.print_json(&document(outcome, look.output)?)?,
         RunFormat::Ndjson => {}
         RunFormat::Human | RunFormat::Quiet => {
             let text = match (&outcome.interruption, until) {
@@ -147,7 +147,7 @@ fn printed(value: &Value) -> String {
 }
 
 fn pretty(json: &Json) -> String {
-    format!("{}\n", serde_json::to_string_pretty(json).unwrap_or_default())
+    format!("{}\n", escape_json(&serde_json::to_string_pretty(json).unwrap_or_default()))
 }
 
 /// Whether the run failed because the other side could not be reached at all: nothing was sent.

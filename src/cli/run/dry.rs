@@ -45,7 +45,7 @@ pub fn tell(
         RunFormat::Human | RunFormat::Quiet => look.terminal.print(&shown(&forecast))?,
         RunFormat::Json => {
             let text = serde_json::to_string_pretty(&forecast).unwrap_or_default();
-            look.terminal.print(&format!("{text}\n"))?;
+            look.terminal.print_json(&format!("{text}\n"))?;
         }
         RunFormat::Ndjson => {
             let why = "a dry run has no events; write `--format json`".to_owned();

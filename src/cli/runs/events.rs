@@ -64,7 +64,7 @@ pub fn run(journal: &Journal, arguments: &Arguments, terminal: Terminal) -> Resu
                 continue;
             }
             match arguments.format {
-                EventFormat::Ndjson => terminal.print(&format!("{line}\n"))?,
+                EventFormat::Ndjson => terminal.print_json(&format!("{line}\n"))?,
                 EventFormat::Human => terminal.print(&told(&entry))?,
             }
         }

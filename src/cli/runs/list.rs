@@ -43,7 +43,7 @@ pub fn run(journal: &Journal, arguments: &Arguments, terminal: Terminal) -> Resu
         Format::Json => {
             let rows: Vec<_> = rows.iter().map(|row| document(journal, row)).collect();
             let text = serde_json::to_string_pretty(&json!({ "version": 1, "runs": rows })).unwrap_or_default();
-            terminal.print(&format!("{text}\n"))?;
+            terminal.print_json(&format!("{text}\n"))?;
         }
         Format::Human if rows.is_empty() => terminal.say("no runs"),
         Format::Human => terminal.print(&table(journal, &rows, now))?,

@@ -36,7 +36,7 @@ pub fn run(journal: &Journal, location: &Location, arguments: &Arguments, termin
         let written = outcome.write_json(&mut text);
         written.map_err(|error| Failure::Environment(format!("the run cannot be written: {error}")))?;
         text.push(b'\n');
-        terminal.print(&String::from_utf8_lossy(&text))?;
+        terminal.print_json(&String::from_utf8_lossy(&text))?;
         return Ok(Exit::Fine);
     }
     let mut text = format!(

@@ -81,7 +81,7 @@ pub(super) fn replay(
     }
     let told = Report { run: &row.run, checked: &checked, steps, ended, found: &found };
     match arguments.format {
-        Format::Json => terminal.print(&told.json())?,
+        Format::Json => terminal.print_json(&told.json())?,
         Format::Human | Format::Junit | Format::Github => told.tell(terminal)?,
     }
     Ok(if found.is_empty() { Exit::Fine } else { Exit::Findings })
