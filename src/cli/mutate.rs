@@ -209,12 +209,7 @@ fn tells(kind: &NodeKind) -> bool {
 }
 
 /// The first test of a file that fails: its file and its name.
-fn failure(
-    tested: &Tested,
-    file: &TestedFile,
-    suite: &Suite,
-    observer: &mut dyn Observer,
-) -> Option<(String, String)> {
+fn failure(tested: &Tested, file: &TestedFile, suite: &Suite, observer: &mut dyn Observer) -> Option<(String, String)> {
     let stage = &tested.stages[file.project];
     let store = Store::new(&RealHost, &tested.workspaces[file.project].project.root, Mode::Check);
     let shelf = store.open(Path::new(suite.source.name()), suite.checked.tests.iter().map(|test| &*test.name)).ok()?;

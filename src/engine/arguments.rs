@@ -99,7 +99,8 @@ impl Dispatcher<'_> {
         let map = self.argument_map(at.0, call, |name| {
             signature.parameter(name).map(|parameter| (parameter.required, parameter.ty.clone()))
         });
-        let map = map.map_err(|error| Arc::new(StepError::expression(&error, &self.own_path(at))))?;
+        let map =
+            map.map_err(|error| Arc::new(StepError::expression(&error, &self.program(at.0).plan, &self.own_path(at))))?;
         let fault = self.contracts.arguments_fault(signature, &map);
         let arguments = if map.is_empty() { self.no_arguments.clone() } else { Value::Map(Arc::new(map)) };
         let labels = sensitive_arguments(signature, &arguments);
@@ -144,7 +145,7 @@ impl Dispatcher<'_> {
             let found = parameters.iter().find(|parameter| &*parameter.name == name);
             found.map(|parameter| (parameter.required, parameter.ty.clone()))
         });
-        let map = map.map_err(|error| Arc::new(StepError::expression(&error, &path)))?;
+        let map = map.map_err(|error| Arc::new(StepError::expression(&error, &program.plan, &path)))?;
         let mut inputs = BTreeMap::new();
         for parameter in parameters {
             if let Some(value) = map.get(&Key::String(parameter.name.clone())) {
@@ -167,7 +168,7 @@ impl Dispatcher<'_> {
                 (Some(value), _) => value.clone(),
                 (None, Some(default)) => match self.evaluate(frame, default) {
                     Ok(value) => value,
-                    Err(error) => return Some(StepError::expression(&error, &self.frames[frame].path)),
+                    Err(error) => return Some(StepError::expression(&error, &program.plan, &self.frames[frame].path)),
                 },
                 (None, None) => Value::Null,
             };

@@ -15,7 +15,9 @@ pub fn run_id_fault(id: &str) -> Option<String> {
     }
     if let Some(character) = id.chars().find(|character| !plain(*character)) {
         let shown = character.escape_debug();
-        return Some(format!("`{shown}` cannot stand in the id of a run: it is of letters, digits, `-`, `_`, `.` and `:`"));
+        return Some(format!(
+            "`{shown}` cannot stand in the id of a run: it is of letters, digits, `-`, `_`, `.` and `:`"
+        ));
     }
     let first = id.chars().next().filter(|first| matches!(first, '-' | '.'));
     first.map(|first| format!("the id of a run cannot begin with `{first}`"))

@@ -10,6 +10,7 @@ mod cache;
 mod cel;
 mod check;
 mod ci;
+mod commands;
 mod coverage;
 mod disturbed;
 mod documents;

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use crate::cli::terminal::written;
-use crate::cli::{Failure, Terminal};
-use crate::diag::render::escape_json;
 use crate::cli::arguments::RunFormat;
 use crate::cli::ask::refusal;
 use crate::cli::progress::Progress;
+use crate::cli::terminal::written;
+use crate::cli::{Failure, Terminal};
+use crate::diag::render::escape_json;
 use crate::engine::Observer;
 use crate::journal::{AnswerError, Event, EventKind};
 use crate::sema::Plan;
@@ -78,8 +78,8 @@ impl Listener {
             EventKind::StepWaiting { path, attempt, wait, error: Some(_), .. } => {
                 progress.retrying(path, *attempt, *wait);
             }
-            EventKind::StepSettled { path, state, attempts, duration, .. } => {
-                progress.finished(path, *state, *attempts, *duration);
+            EventKind::StepSettled { path, state, attempts, duration, error, .. } => {
+                progress.finished(path, *state, *attempts, *duration, *error);
             }
             EventKind::TaskSet { path, status, .. } | EventKind::TaskMoved { path, status, refused: None, .. } => {
                 progress.moved(path, self.titles.get(*path).map(|title| &**title), status);

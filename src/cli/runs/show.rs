@@ -69,7 +69,8 @@ pub fn run(journal: &Journal, location: &Location, arguments: &Arguments, termin
     text.push_str(&tasks(&outcome));
     text.push_str(&looks(&outcome));
     if let Some(error) = &outcome.error {
-        let _ = writeln!(text, "{}: {}", error.class, visible_line(&error.message));
+        let place = error.place.as_ref().map(|place| format!(" ({})", visible_line(place))).unwrap_or_default();
+        let _ = writeln!(text, "{}: {}{place}", error.class, visible_line(&error.message));
     }
     terminal.print(&text)?;
     Ok(Exit::Fine)

@@ -8,7 +8,8 @@ use serde::Serialize;
 
 use super::{Arguments, Format, files};
 use crate::cli::check::counted;
-use crate::cli::run::{Job, Pinned, fold, journal_of, seen};
+use crate::cli::journals::journal_of;
+use crate::cli::run::{Job, Pinned, fold, seen};
 use crate::cli::workspace::{CheckedPlan, Workspace};
 use crate::cli::{Exit, Failure, Terminal};
 use crate::diag::render::{FileReport, escape_json, human, visible_line};

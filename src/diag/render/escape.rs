@@ -148,8 +148,13 @@ mod tests {
     fn f18_no_line_is_a_command_of_continuous_integration() {
         let told = |text: &str| without_commands(text).into_owned();
         assert_eq!(told("a\n  ::stop-commands::x\n::b"), "a\n  \\u{3a}:stop-commands::x\n\\u{3a}:b");
-        assert_eq!(told("x ##[group]y ###vso[task] ## Title [a] #["), "x #\\u{23}[group]y ##\\u{23}vso[task] ## Title [a] #[");
-        assert!(matches!(without_commands("a::b `std::fs`\n# one\n"), Cow::Owned(text) if text == "a::b `std::fs`\n# one\n"));
+        assert_eq!(
+            told("x ##[group]y ###vso[task] ## Title [a] #["),
+            "x #\\u{23}[group]y ##\\u{23}vso[task] ## Title [a] #["
+        );
+        assert!(
+            matches!(without_commands("a::b `std::fs`\n# one\n"), Cow::Owned(text) if text == "a::b `std::fs`\n# one\n")
+        );
         let document = "{\"a\": \"##[x] ##vso[y] ## z\\u0085\u{9b}\u{7f}\u{202e}\"}";
         let escaped = escape_json(document);
         assert!(!escaped.contains("##[") && !escaped.contains("##vso[") && escaped.contains("## z"), "{escaped}");

@@ -61,9 +61,8 @@ impl Inner {
     pub(super) fn compact(&self) -> Result<(), JournalError> {
         self.writable()?;
         self.read(|connection| connection.execute_batch("VACUUM"))?;
-        let busy: bool = self.read(|connection| {
-            connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))
-        })?;
+        let busy: bool =
+            self.read(|connection| connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0)))?;
         if busy { Err(JournalError::Busy { path: self.path.clone() }) } else { Ok(()) }
     }
 

@@ -64,9 +64,11 @@ fn answered(attempt: &Attempt) -> impl Iterator<Item = Called> {
         took: attempt.took,
     };
     let lost = attempt.lost;
-    (0..attempt.sent).map(move |number| {
-        if number < lost { Called { outcome: None, ..one.clone() } } else { one.clone() }
-    })
+    (0..attempt.sent).map(
+        move |number| {
+            if number < lost { Called { outcome: None, ..one.clone() } } else { one.clone() }
+        },
+    )
 }
 
 impl Source for Before {
