@@ -99,9 +99,16 @@ fn d7_a_run_that_lost_its_process_is_found_as_interrupted() {
     let place = project();
     let app = APP.replace("mock: { id: m }", "mock: [{ data: { id: m }, delay: 30s }]");
     fs::write(place.path().join("desk.yaml"), app).unwrap();
-    let start = planrun(["run", "a.plan", "--mock", "--plan", "part", "--run-id", "dead", "-i", "id=ok"]);
     fs::write(place.path().join("a.plan"), PLANS.replace("l.n - 3", "l.n")).unwrap();
-    start.within(place.path()).killed_after(std::time::Duration::from_millis(400));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_planrun"));
+    command.args(["run", "a.plan", "--mock", "--plan", "part", "--run-id", "dead", "-i", "id=ok"]);
+    let mut child = command.current_dir(place.path()).stderr(std::process::Stdio::null()).spawn().unwrap();
+    while !told(&place, &["runs", "events", "dead"]).stdout.contains("desk.mail") {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    assert!(told(&place, &["runs", "list", "--state", "running"]).stdout.contains("dead"));
+    child.kill().unwrap();
+    child.wait().unwrap();
     let ids = |state: &str| told(&place, &["runs", "list", "--state", state]).stdout.contains("dead");
     assert!(ids("interrupted") && !ids("running"));
 }
@@ -122,7 +129,8 @@ fn d8_prune_deletes_nothing_before_it_is_told_what() {
     assert_eq!(told(&place, &["runs", "prune", "--days", "3"]).status, 0);
     assert_eq!(count(), 2);
     let all = told(&place, &["runs", "prune", "--all"]);
-    assert_eq!((all.status, all.stderr.as_str(), count()), (0, "deleted 1 run and 0 large values\n", 1));
+    assert_eq!((all.status, count()), (0, 1), "{all:?}");
+    assert!(all.stderr.starts_with("deleted 1 run and "), "{all:?}");
     assert_eq!(told(&place, &["runs", "prune"]).status, 0, "there is nothing left that it could mean");
 }
 
@@ -131,10 +139,10 @@ fn d9_an_expression_without_a_value_names_its_line_and_a_let_its_own() {
     let place = project();
     let output = run(&place, "part", &["-i", "id=ok", "--run-id", "fails"]);
     assert_eq!(output.status, 1);
-    let line = "the step `m` failed with validation.expression: divide by zero (a.plan:11:17)";
+    let line = "the step `m` failed with validation.expression: divide by zero (a.plan:11:15)";
     assert!(output.stderr.contains(line), "{output:?}");
     let shown = told(&place, &["runs", "show", "fails"]).stdout;
-    assert!(shown.contains("divide by zero (a.plan:11:17)"), "{shown}");
+    assert!(shown.contains("divide by zero (a.plan:11:15)"), "{shown}");
 }
 
 #[test]
@@ -318,7 +326,7 @@ fn f27_a_file_name_begins_no_line_of_lcov() {
     let place = folder([(name, "")]);
     fs::remove_file(place.path().join(name)).unwrap();
     fs::write(place.path().join(format!("{name}.plan")), text).unwrap();
-    let output = told(&place, &["test", ".", "--coverage", "lcov"]);
+    let output = told(&place, &["test", ".", "--coverage=lcov"]);
     let lcov = fs::read_to_string(place.path().join("coverage.lcov"))
         .or_else(|_| fs::read_to_string(place.path().join("lcov.info")))
         .unwrap_or(output.stdout);

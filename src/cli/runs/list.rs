@@ -97,11 +97,16 @@ fn table(journal: &Journal, rows: &[RunRow], now: i128) -> String {
 fn what_comes(journal: &Journal, row: &RunRow, wake: i128) -> &'static str {
     let ends = |past: &Past| {
         let asked = past.steps.values().flat_map(|step| &step.asked);
-        asked.filter(|asked| asked.answer.is_none()).any(|asked| asked.question.expires == Some(wake))
+        asked
+            .filter(|asked| asked.answer.is_none())
+            .any(|asked| asked.question.expires.is_some_and(|expires| (expires - wake).abs() < SECOND))
     };
     // What cannot be read says so where the run itself is looked at.
     if fold(journal, &row.run).is_ok_and(|past| ends(&past)) { "its question expires" } else { "goes on" }
 }
+
+/// In nanoseconds.
+const SECOND: i128 = 1_000_000_000;
 
 /// The state of a run that is running and has lost its process.
 const INTERRUPTED: &str = "interrupted";
