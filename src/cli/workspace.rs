@@ -14,7 +14,8 @@ use crate::host::{Host, PinnedHost, Pins, RealHost};
 use crate::lint;
 use crate::project::{Location, Project, journal_file};
 use crate::sema::{CheckedFile, Files, Plan, Policy, Tools};
-use crate::source::SourceFile;
+use crate::source::{SourceFile, Span};
+use crate::syntax::ast::{Item, ItemKind};
 use crate::tools::{Catalog, Permissions};
 
 /// A project with its tools.
@@ -198,18 +199,19 @@ impl Workspace {
         let mut checked = self.check(&source);
         let failed = checked.diagnostics.iter().any(Diagnostic::is_error);
         let unsound = findings.iter().flat_map(|file| &file.diagnostics).any(Diagnostic::is_error);
-        // Notes are for `check`; here they would only stand in the way of what was asked for.
+        let chosen = if failed || unsound { None } else { Some(choose(&checked.plans, name, path)?) };
+        // Notes are for `check`; here they would only stand in the way of what was asked for, and so would warnings about
+        // plans that have no part in it.
         let wanted = if failed { Severity::Error } else { Severity::Warning };
+        let others = chosen.as_ref().map(|plan| others(&checked, plan)).unwrap_or_default();
+        let elsewhere = |found: &Diagnostic| others.iter().any(|other| other.contains(found.span));
         let found = std::mem::take(&mut checked.diagnostics).into_iter();
-        let shown = found.filter(|found| found.severity <= wanted).collect::<Vec<_>>();
+        let shown = found.filter(|found| found.severity <= wanted && !elsewhere(found)).collect::<Vec<_>>();
         let report = FileReport::new(source, shown);
         if !report.diagnostics.is_empty() {
             terminal.say_plainly(&human(std::slice::from_ref(&report), terminal.look));
         }
-        if failed || unsound {
-            return Ok(None);
-        }
-        let plan = choose(&checked.plans, name, path)?;
+        let Some(plan) = chosen else { return Ok(None) };
         let mut obstacles = lint::obstacles(&report.source, &checked, &plan, &self.rules(Some(&self.tools)));
         let is_told =
             |one: &Diagnostic| report.diagnostics.iter().any(|told| (told.code, told.span) == (one.code, one.span));
@@ -259,6 +261,23 @@ fn choose(plans: &[Arc<Plan>], name: Option<&str>, path: &Path) -> Result<Arc<Pl
             Err(Failure::Usage(format!("`{shown}` has several plans: {names}; choose one with `--plan NAME`")))
         }
     }
+}
+
+/// The items of a file that have no part in a plan: tests, and plans that neither it nor one of those calls.
+fn others(checked: &CheckedFile, plan: &Arc<Plan>) -> Vec<Span> {
+    let (mut part, mut open) = (Vec::new(), vec![plan]);
+    while let Some(plan) = open.pop() {
+        if !part.iter().any(|known| Arc::ptr_eq(known, plan)) {
+            part.push(plan.clone());
+            open.extend(&plan.plans);
+        }
+    }
+    let is_other = |item: &&Item| match &item.kind {
+        ItemKind::Test(_) => true,
+        ItemKind::Plan(own) => part.iter().all(|plan| plan.name != own.name.text || !item.span.contains(plan.span)),
+        ItemKind::Use(_) | ItemKind::Type(_) | ItemKind::Tool(_) | ItemKind::Error => false,
+    };
+    checked.tree.items.iter().filter(is_other).map(|item| item.span).collect()
 }
 
 /// Plan files on the disk.

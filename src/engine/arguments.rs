@@ -93,7 +93,7 @@ impl Dispatcher<'_> {
         let map = self.argument_map(at.0, call, |name| {
             signature.parameter(name).map(|parameter| (parameter.required, parameter.ty.clone()))
         });
-        let mut map = map.map_err(|error| Arc::new(StepError::expression(&error, &self.own_path(at))))?;
+        let mut map = map.map_err(|error| Arc::new(StepError::expression(&error, &self.program(at.0).plan, &self.own_path(at))))?;
         for parameter in &signature.parameters {
             if let Some(default) = &parameter.default {
                 map.entry(Key::String(parameter.name.clone())).or_insert_with(|| default.clone());
@@ -149,7 +149,7 @@ impl Dispatcher<'_> {
             let found = parameters.iter().find(|parameter| &*parameter.name == name);
             found.map(|parameter| (parameter.required, parameter.ty.clone()))
         });
-        let map = map.map_err(|error| Arc::new(StepError::expression(&error, &path)))?;
+        let map = map.map_err(|error| Arc::new(StepError::expression(&error, &program.plan, &path)))?;
         let mut inputs = BTreeMap::new();
         for parameter in parameters {
             if let Some(value) = map.get(&Key::String(parameter.name.clone())) {
@@ -180,7 +180,7 @@ impl Dispatcher<'_> {
                 },
                 (None, Some(default)) => match self.evaluate(frame, default) {
                     Ok(value) => value,
-                    Err(error) => return Some(StepError::expression(&error, &self.frames[frame].path)),
+                    Err(error) => return Some(StepError::expression(&error, &program.plan, &self.frames[frame].path)),
                 },
                 (None, None) => Value::Null,
             };

@@ -241,7 +241,8 @@ impl Dispatcher<'_> {
         };
         let Some((name, code)) = code else { return Ok(self.no_arguments.clone()) };
         let value = self.evaluate(at.0, code);
-        let value = value.map_err(|error| Arc::new(StepError::expression(&error, &self.own_path(at))))?;
+        let value = value
+            .map_err(|error| Arc::new(StepError::expression(&error, &self.program(at.0).plan, &self.own_path(at))))?;
         Ok(Value::object([(name, value)]))
     }
 

@@ -267,10 +267,12 @@ impl Dispatcher<'_> {
             recording.steps_all = steps as u64;
         }
         // The plan's own, as they are counted above: the paths of others name the step that holds them.
-        let own = kind.name() == EventName::StepSettled && !kind.path().contains(['.', '[']);
-        recording.steps_done += u64::from(own);
-        let again = kind.name() == EventName::StepRetried && !kind.path().contains(['.', '[']);
-        recording.steps_done -= u64::from(again).min(recording.steps_done);
+        if let EventKind::StepSettled { path, state, reason, .. } = kind
+            && !path.contains(['.', '['])
+        {
+            let passed_over = state == StepState::Skipped && reason != Some("upstream");
+            recording.steps_done += u64::from(state == StepState::Completed || passed_over);
+        }
         if let Some(past) = &mut recording.past
             && past.cross_off(kind.name(), kind.path())
         {

@@ -122,7 +122,7 @@ impl Dispatcher<'_> {
     /// An expression without a value: a step fails by it, any other statement fails its block.
     pub(super) fn expression_failed(&mut self, program: &Program, at: NodeRef, error: &EvalError) {
         let path = self.path(program, at);
-        let error = Arc::new(StepError::expression(error, &path));
+        let error = Arc::new(StepError::expression(error, &program.plan, &path));
         if self.node(program, at).step().is_some() {
             self.step_failed(at, error);
         } else {

@@ -399,7 +399,7 @@ impl FormField {
             }
         }
         // A null is left out of the call, so no contract speaks of it.
-        let contracts = self.contracts.iter().filter(|_| !value.is_null()).cloned().map(Contract::new);
+        let contracts = self.contracts.iter().filter(|_| !value.is_null()).cloned().map(Contract::of_arguments);
         match contracts.flat_map(|contract| contract.violations(json)).next() {
             Some(violation) => Err(format!("the field `{}` {violation}", self.name)),
             None => Ok(value),

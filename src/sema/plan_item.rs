@@ -149,6 +149,7 @@ impl PlanChecker<'_> {
             name: plan.name.text.clone(),
             doc: item.doc.clone(),
             span: plan.name.span,
+            source: self.shared.source.clone(),
             digest: digest.finalize().to_hex().as_str().into(),
             parameters,
             returns: returns.unwrap_or_else(|| Type::union(self.replies.iter().cloned().chain(absent))),

@@ -10,6 +10,7 @@ mod cache;
 mod cel;
 mod check;
 mod ci;
+mod commands;
 mod contracts;
 mod coverage;
 mod disturbed;

@@ -172,7 +172,11 @@ fn print(report: &Report, format: Format, beside: bool, terminal: Terminal) -> R
         terminal.say_plainly(&text);
         return Ok(());
     }
-    terminal.print(&text)
+    match format {
+        Format::Human | Format::Short => terminal.print(&text),
+        Format::Json | Format::Sarif => terminal.print_json(&text),
+        Format::Github | Format::Junit => terminal.print_exactly(&text),
+    }
 }
 
 /// Why nothing was done where no plan is.

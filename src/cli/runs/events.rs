@@ -66,7 +66,7 @@ pub fn run(journal: &Journal, arguments: &Arguments, terminal: Terminal) -> Resu
                 continue;
             }
             match arguments.format {
-                EventFormat::Ndjson => terminal.print(&format!("{line}\n"))?,
+                EventFormat::Ndjson => terminal.print_json(&format!("{line}\n"))?,
                 EventFormat::Human => {
                     let text = told(&entry) + &asked_or_said(entry, terminal.look);
                     terminal.print(&text)?;

@@ -24,7 +24,8 @@ use std::path::Path;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::arguments::{Language, RunFormat, RunOutput};
-use super::run::{Look, Onward, go_further, journal_of, resume};
+use super::journals::journal_of;
+use super::run::{Look, Onward, go_further, resume};
 use super::{Exit, Failure, Terminal};
 use crate::journal::store::{Filter, Journal};
 use crate::journal::{Cancel, Said};

@@ -159,9 +159,9 @@ fn once(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) -> Re
     }
     match arguments.format {
         Format::Human => human::tell(&tested, &runs, &snapshots, took, terminal)?,
-        Format::Json => terminal.print(&json(&report::report(&tested, &runs, took)))?,
+        Format::Json => terminal.print_json(&json(&report::report(&tested, &runs, took)))?,
         Format::Junit => terminal.print_exactly(&junit(&report::report(&tested, &runs, took)))?,
-        Format::Github => terminal.print(&github(&report::report(&tested, &runs, took)))?,
+        Format::Github => terminal.print_exactly(&github(&report::report(&tested, &runs, took)))?,
     }
     if arguments.explore {
         let told = explore::told(&explored);

@@ -58,8 +58,8 @@ impl Mutants<'_> {
                 self.block(body);
             }
             StatementKind::Policy(settings) => self.policy(settings),
-            StatementKind::Allow(_) | StatementKind::Let { .. } | StatementKind::Task { .. } | StatementKind::Error => {
-            }
+            StatementKind::Let { name, value, .. } => self.value(value, &format!("`{}`", name.text)),
+            StatementKind::Allow(_) | StatementKind::Task { .. } | StatementKind::Error => {}
         }
     }
 
@@ -77,9 +77,20 @@ impl Mutants<'_> {
     fn step(&mut self, step: &Step) {
         match &step.body {
             StepBody::Call(call) => self.call(call),
-            StepBody::Do(body) | StepBody::Each { body, .. } | StepBody::Repeat { body, .. } => self.block(body),
+            StepBody::Do(body) => self.block(body),
+            StepBody::Each { list, body, .. } => {
+                self.inside(list);
+                self.block(body);
+            }
+            StepBody::Repeat { initial, body, .. } => {
+                self.value(initial, "the first state");
+                self.block(body);
+            }
             StepBody::Race(arms) => arms.iter().for_each(|(_, arm)| self.arm(arm)),
-            StepBody::Match { arms, .. } => arms.iter().for_each(|arm| self.arm(&arm.body)),
+            StepBody::Match { subject, arms } => {
+                self.inside(subject);
+                arms.iter().for_each(|arm| self.arm(&arm.body));
+            }
             StepBody::Ask { .. }
             | StepBody::Infer { .. }
             | StepBody::Input { .. }

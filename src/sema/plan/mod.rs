@@ -13,7 +13,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::expr::Code;
-use crate::source::Span;
+use crate::source::{SourceFile, Span};
 use crate::tools::Grant;
 use crate::types::{ErrorClass, Type};
 
@@ -32,6 +32,8 @@ pub struct Plan {
     pub doc: Option<Arc<str>>,
     /// Of its name.
     pub span: Span,
+    /// The text that it stands in.
+    pub source: SourceFile,
     /// A hash of its text and of the plans that it calls.
     pub digest: Arc<str>,
     pub parameters: Vec<PlanParameter>,
