@@ -10,6 +10,7 @@ mod cache;
 mod cel;
 mod check;
 mod ci;
+mod constants;
 mod coverage;
 mod disturbed;
 mod documents;
