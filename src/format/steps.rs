@@ -3,7 +3,9 @@
 use super::parts::{Part, present};
 use super::printer::{Brackets, Printer};
 use crate::source::Span;
-use crate::syntax::ast::{Arm, ArmBody, Block, Expr, InputField, Name, Step, StepBody, WaitFor};
+use crate::syntax::ast::{
+    Argument, Arm, ArmBody, Block, Expr, InputField, Name, Step, StepBody, TypeExpr, WaitFor,
+};
 
 /// Words that begin other bodies than calls.
 const BODY_WORDS: [&str; 8] = ["each", "repeat", "race", "match", "input", "wait", "ask", "infer"];
@@ -38,21 +40,8 @@ impl<'a> Printer<'a> {
                 self.expr_not_beginning_with(call, &BODY_WORDS, false);
                 call.span.end
             }
-            StepBody::Ask { agent, arguments, returns } => {
-                self.word("ask ");
-                self.name(agent);
-                self.arguments(arguments, Span { start: agent.span.end, end: returns.span.start });
-                self.word(" -> ");
-                self.ty(returns);
-                returns.span.end
-            }
-            StepBody::Infer { arguments, returns } => {
-                self.word("infer");
-                self.arguments(arguments, Span { start: from, end: returns.span.start });
-                self.word(" -> ");
-                self.ty(returns);
-                returns.span.end
-            }
+            StepBody::Ask { agent, arguments, returns } => self.ask(agent, arguments, returns),
+            StepBody::Infer { arguments, returns } => self.infer(arguments, returns, from),
             StepBody::Do(block) => {
                 self.word("do ");
                 self.block(block);
@@ -81,6 +70,24 @@ impl<'a> Printer<'a> {
             StepBody::Wait(wait) => self.wait(wait),
             StepBody::Error => from,
         }
+    }
+
+    fn ask(&mut self, agent: &'a Name, arguments: &'a [Argument], returns: &'a TypeExpr) -> u32 {
+        self.word("ask ");
+        self.name(agent);
+        self.arguments(arguments, Span { start: agent.span.end, end: returns.span.start });
+        self.word(" -> ");
+        self.ty(returns);
+        returns.span.end
+    }
+
+    /// `from` is a place before its parentheses.
+    fn infer(&mut self, arguments: &'a [Argument], returns: &'a TypeExpr, from: u32) -> u32 {
+        self.word("infer");
+        self.arguments(arguments, Span { start: from, end: returns.span.start });
+        self.word(" -> ");
+        self.ty(returns);
+        returns.span.end
     }
 
     fn each(&mut self, element: &'a Name, index: Option<&'a Name>, list: &'a Expr, parts: &[Part<'a>]) {
@@ -162,6 +169,12 @@ impl<'a> Printer<'a> {
                 self.word("do ");
                 self.block(block);
             }
+            ArmBody::Ask { agent, arguments, returns } => {
+                self.ask(agent, arguments, returns);
+            }
+            ArmBody::Infer { span, arguments, returns } => {
+                self.infer(arguments, returns, span.start);
+            }
             ArmBody::Fail { class, message } => self.failure(class, message.as_deref()),
         }
     }
@@ -221,6 +234,7 @@ fn arm_end(body: &ArmBody) -> u32 {
     match body {
         ArmBody::Expr(expr) => expr.span.end,
         ArmBody::Do(Block { span, .. }) => span.end,
+        ArmBody::Ask { returns, .. } | ArmBody::Infer { returns, .. } => returns.span.end,
         ArmBody::Fail { class, message } => message.as_ref().map_or(class.span.end, |message| message.span.end),
     }
 }

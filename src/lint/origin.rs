@@ -187,7 +187,7 @@ impl<'a> Trace<'_, 'a> {
                 }
             }
             LinkOp::Macro(comprehension) => match comprehension.kind {
-                MacroKind::Filter => self.path(block, base, before, wanted),
+                MacroKind::Filter | MacroKind::SortBy => self.path(block, base, before, wanted),
                 MacroKind::Map if comprehension.second.is_none() => {
                     self.registers.push((comprehension.first, Range { base, links: before }));
                     self.node(block, &comprehension.body, &wanted);
@@ -305,7 +305,7 @@ fn gives_text(function: &Function) -> bool {
 fn carries(shape: &Shape) -> bool {
     match shape {
         Shape::Any | Shape::String | Shape::Bytes | Shape::Variable(_) => true,
-        Shape::List(element) | Shape::Entry(element) => carries(element),
+        Shape::List(element) | Shape::Entry(element) | Shape::Optional(element) => carries(element),
         Shape::Map(_, value) => carries(value),
         Shape::Null
         | Shape::Bool
@@ -323,7 +323,7 @@ fn carries(shape: &Shape) -> bool {
 fn keeps_elements(function: &Function) -> bool {
     function.overloads.iter().any(|overload| match overload.result {
         Shape::Variable(_) => true,
-        Shape::List(element) => matches!(element, Shape::Variable(_)),
+        Shape::List(element) | Shape::Optional(element) => matches!(element, Shape::Variable(_)),
         _ => false,
     })
 }

@@ -76,6 +76,13 @@ impl Clerk {
         self.said.lock().unwrap_or_else(PoisonError::into_inner).refused.clone()
     }
 
+    /// The numbers of answers that nobody asked for.
+    #[must_use]
+    pub fn unused(&self) -> Vec<usize> {
+        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        said.used.iter().enumerate().filter(|(_, used)| **used == 0).map(|(index, _)| index).collect()
+    }
+
     /// The next answer to a question.
     fn next(&self, path: &str) -> Option<(usize, &TestAnswer)> {
         let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);

@@ -95,6 +95,8 @@ pub struct Played {
     pub unanswered: Vec<Unanswered>,
     /// The numbers of answers that were not taken, with the reason.
     pub refused: Vec<(usize, String)>,
+    /// The numbers of answers that nobody asked for.
+    pub unused: Vec<usize>,
     /// The journal of the run: one JSON object an event.
     pub events: MemoryLog,
     /// How many processes it took.
@@ -180,6 +182,7 @@ impl Performance<'_> {
             calls: self.world.calls(),
             unanswered: self.world.unanswered(),
             refused: self.clerk.refused(),
+            unused: self.clerk.unused(),
             events: self.log,
             processes,
             took,

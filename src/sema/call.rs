@@ -340,6 +340,19 @@ impl<'s> PlanChecker<'s> {
     }
 }
 
+/// The values that an expression may have, where it is a constant or its type lists them.
+fn choices(code: &Code) -> Option<Vec<Value>> {
+    if let Some(constant) = code.constant() {
+        return Some(vec![constant.clone()]);
+    }
+    let one = |member: &Type| match member {
+        Type::Literal(literal) => Some(literal.value()),
+        Type::Null => Some(Value::Null),
+        _ => None,
+    };
+    code.ty.members().iter().map(one).collect()
+}
+
 fn tool_callee(signature: &Arc<Signature>) -> Callee<'_> {
     Callee {
         path: Path { namespace: Some(&signature.namespace), name: &signature.name },
@@ -375,7 +388,7 @@ fn footprint(callee: &Callee<'_>, arguments: &[(Arc<str>, Code)]) -> Footprint {
     let Target::Tool(signature) = &callee.target else { return callee.does.clone() };
     let effect = effect_of(signature, |name| match arguments.iter().find(|(known, _)| &**known == name) {
         None => tools::Given::Absent,
-        Some((_, code)) => code.constant().map_or(tools::Given::Dynamic, tools::Given::Constant),
+        Some((_, code)) => choices(code).map_or(tools::Given::Dynamic, tools::Given::OneOf),
     });
     let order = if signature.reads_clock { OrderClass::Clock } else { OrderClass::of(effect) };
     let touches = if effect == Effect::Pure { Vec::new() } else { vec![touch(signature, effect, arguments)] };

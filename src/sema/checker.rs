@@ -20,7 +20,6 @@ use crate::diag::{Diagnostic, codes};
 use crate::source::{SourceFile, Span};
 use crate::syntax::ast;
 use crate::types::{Type, fit};
-use crate::value::Value;
 
 /// What the plans of one file share.
 pub(super) struct Shared<'a> {
@@ -130,15 +129,6 @@ impl PlanChecker<'_> {
         let before = self.diagnostics.len();
         let code = self.expressions().check_condition(expression);
         self.note_reads(before, &code);
-        if let (Some(Value::Bool(value)), true) = (code.constant(), before == self.diagnostics.len()) {
-            let message = format!("this condition is always {value}");
-            let diagnostic = Diagnostic::new(&codes::order::CONSTANT_CONDITION, expression.span, message);
-            self.diagnostics.push(diagnostic.help(if *value {
-                "leave the condition out"
-            } else {
-                "what stands under it never happens; compare with a value of the run, or take it out"
-            }));
-        }
         code
     }
 

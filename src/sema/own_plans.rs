@@ -224,7 +224,7 @@ impl Finder<'_> {
         match body {
             ast::ArmBody::Expr(expression) => self.call(expression),
             ast::ArmBody::Do(block) => self.block(block),
-            ast::ArmBody::Fail { .. } => {}
+            ast::ArmBody::Ask { .. } | ast::ArmBody::Infer { .. } | ast::ArmBody::Fail { .. } => {}
         }
     }
 

@@ -45,9 +45,7 @@ impl PlanChecker<'_> {
             ast::ClauseKind::When(condition) => Some(condition),
             _ => None,
         });
-        let before = self.diagnostics.len();
         let mark = when.map(|condition| self.guard(condition));
-        self.mend_when(before, &step.clauses);
         let after = self.named_after(&step.clauses);
         let body = self.step_body(step);
         let recover = self.recover_arms(step, &body.ty);
@@ -88,18 +86,6 @@ impl PlanChecker<'_> {
             block.steps.entry(step.name.text.clone()).or_default().push(node);
         }
         self.unguard(mark);
-    }
-
-    /// A guard that always holds can go.
-    fn mend_when(&mut self, first: usize, clauses: &[ast::Clause]) {
-        let when = clauses.iter().find(|clause| matches!(clause.kind, ast::ClauseKind::When(_)));
-        let constant = |found: &&mut Diagnostic| found.code == &codes::order::CONSTANT_CONDITION;
-        let found = self.diagnostics.get_mut(first..).unwrap_or_default().iter_mut().find(constant);
-        if let (Some(when), Some(found)) = (when, found)
-            && found.message.ends_with("true")
-        {
-            *found = found.clone().fix("remove the condition", when.span, "");
-        }
     }
 
     /// Remembers a call whose result somebody should read.
@@ -350,7 +336,10 @@ impl PlanChecker<'_> {
     ) -> ArmBlock {
         let statements: &[ast::Statement] = match body {
             ast::ArmBody::Do(block) => &block.statements,
-            ast::ArmBody::Expr(_) | ast::ArmBody::Fail { .. } => &[],
+            ast::ArmBody::Expr(_)
+            | ast::ArmBody::Ask { .. }
+            | ast::ArmBody::Infer { .. }
+            | ast::ArmBody::Fail { .. } => &[],
         };
         let own_label = matches!(body, ast::ArmBody::Do(_)).then(|| arc(label));
         let id = self.open_block(BlockKind::Do, own_label, statements);
@@ -374,6 +363,14 @@ impl PlanChecker<'_> {
                 }
             }
             ast::ArmBody::Expr(expression) => self.arm_expression(label, expression),
+            ast::ArmBody::Ask { agent, arguments, returns } => {
+                let asked = self.ask(agent.span, agent, arguments, returns);
+                self.arm_step(label, agent.span.to(returns.span), asked);
+            }
+            ast::ArmBody::Infer { span, arguments, returns } => {
+                let inferred = self.infer(*span, arguments, returns);
+                self.arm_step(label, *span, inferred);
+            }
         }
         let kind = BlockKind::Do;
         let Some(mut block) = self.close_block() else {
@@ -383,7 +380,7 @@ impl PlanChecker<'_> {
         let ty = match body {
             ast::ArmBody::Do(own) => block_type(yields, &own.statements, kind),
             ast::ArmBody::Fail { .. } => Type::Never,
-            ast::ArmBody::Expr(_) => Type::union(yields),
+            ast::ArmBody::Expr(_) | ast::ArmBody::Ask { .. } | ast::ArmBody::Infer { .. } => Type::union(yields),
         };
         ArmBlock { id, ty, does: block.does }
     }
@@ -395,19 +392,18 @@ impl PlanChecker<'_> {
             self.push(expression.span, NodeKind::Yield(code));
             return;
         }
-        let Some((call, ty, does)) = self.call(expression) else {
-            if let Some(block) = self.open.last_mut() {
-                block.yields.push(Type::Invalid);
-            }
-            return;
-        };
-        self.note_does(&does);
+        let body = self.called(expression);
+        self.arm_step(label, expression.span, body);
+    }
+
+    /// An arm that is one step, whose value is that of the arm.
+    fn arm_step(&mut self, label: &str, span: Span, body: CheckedBody) {
+        self.note_does(&body.does);
         let slot = self.names.slot();
-        let step = Step::bare(expression.span, StepKind::Call(call), ty.clone(), does);
-        self.push_node(expression.span, Some((arc(label), slot)), Vec::new(), NodeKind::Step(Box::new(step)));
-        let place = Place { up: 0, slot };
-        let value = self.yielded(Code::place(place, arc(label), ty, expression.span));
-        self.push(expression.span, NodeKind::Yield(value));
+        let step = Step::bare(span, body.kind, body.ty.clone(), body.does);
+        self.push_node(span, Some((arc(label), slot)), Vec::new(), NodeKind::Step(Box::new(step)));
+        let value = self.yielded(Code::place(Place { up: 0, slot }, arc(label), body.ty, span));
+        self.push(span, NodeKind::Yield(value));
     }
 }
 

@@ -120,10 +120,13 @@ impl Writer<'_> {
     }
 
     /// Arms for failures of a step whose value has this type; they give values of it.
-    pub fn recover(&mut self, tool: Option<usize>, returns: &Ty) -> String {
+    pub fn recover(&mut self, tool: Option<usize>, calls: bool, returns: &Ty) -> String {
         let margin = format!("{}    ", self.margin());
         let catalog = self.catalog;
-        let mut classes: Vec<String> = vec!["transient".into(), "auth".into(), "validation.result".into()];
+        let mut classes: Vec<String> = vec!["validation.expression".into()];
+        if calls {
+            classes.extend(["transient", "auth", "validation.result"].map(str::to_owned));
+        }
         let (mut floats, mut raises) = (false, Vec::new());
         if let Some(tool) = tool.map(|tool| &catalog.tools[tool]) {
             raises.clone_from(&tool.fails);
@@ -152,6 +155,11 @@ impl Writer<'_> {
             writeln!(text, "{margin}recover{pattern}{arm}").unwrap();
         }
         text
+    }
+
+    /// Whether a text calls a tool of the catalog.
+    pub fn calls_tool(&self, text: &str) -> bool {
+        self.catalog.tools.iter().any(|tool| text.contains(&format!("{}.{}(", tool.namespace, tool.name)))
     }
 
     /// What one arm of `recover` does, its error included.

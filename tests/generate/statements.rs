@@ -60,7 +60,11 @@ impl Writer<'_> {
         let ty = if exact { ty::closed(&ty::any(self.dice, deep, true)) } else { simple };
         let value = if exact { self.value(&ty, 2) } else { self.made(&ty, 2) };
         let colon = if exact { format!(": {}", ty.text()) } else { String::new() };
+        let constant = self.scope.is_constant(&value.text);
         self.scope.add_made(&name, ty, Kind::Let, exact);
+        if constant {
+            self.scope.last_is_constant();
+        }
         format!("{}let {name}{colon} = {}\n", self.margin(), value.text)
     }
 

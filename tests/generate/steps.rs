@@ -61,7 +61,9 @@ impl Writer<'_> {
         };
         let asks = body.text.starts_with("input ");
         let recovers = !matches!(body.kind, Kind::Race(_)) && !asks && self.dice.below(5) < 2;
-        let recover = if recovers { self.recover(tool, &body.ty) } else { String::new() };
+        // What an arm inside has taken, no arm outside can take.
+        let calls = tool.is_some() || self.calls_tool(&body.text) && !body.text.contains("recover");
+        let recover = if recovers { self.recover(tool, calls, &body.ty) } else { String::new() };
         self.scope.forget(mark);
         if asides.may_be_read {
             self.scope.add(&name, body.ty, body.kind);

@@ -11,6 +11,7 @@ mod cel;
 mod check;
 mod ci;
 mod commands;
+mod constants;
 mod contracts;
 mod coverage;
 mod disturbed;

@@ -24,7 +24,7 @@ use crate::host::{Host as _, RealHost};
 use crate::plantest::coverage::{Seen, Watching};
 use crate::plantest::report::{github, json, junit};
 use crate::plantest::snapshot::Mode;
-use crate::plantest::suite::{Prepared, Ran, Wish};
+use crate::plantest::suite::{Prepared, Ran, Wish, unused_in_every_row};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -212,6 +212,7 @@ fn run_all<'a>(tested: &'a Tested, arguments: &Arguments, measures: bool) -> (Ve
         runs[index].ran.push(ran);
         all.merge(&seen);
     }
+    runs.iter_mut().for_each(|run| unused_in_every_row(&mut run.ran));
     (runs, all)
 }
 

@@ -5,6 +5,7 @@ use super::Code;
 pub static UNREACHABLE_STEP: Code = Code::warning("unreachable-step", include_str!("pages/unreachable-step.md"));
 pub static AFTER_REPLY: Code = Code::error("after-reply", include_str!("pages/after-reply.md"));
 pub static CONSTANT_CONDITION: Code = Code::warning("constant-condition", include_str!("pages/constant-condition.md"));
+pub static CONSTANT_FAILURE: Code = Code::error("constant-failure", include_str!("pages/constant-failure.md"));
 pub static UNBOUNDED_LOOP: Code = Code::error("unbounded-loop", include_str!("pages/unbounded-loop.md"));
 pub static SET_IN_EACH: Code = Code::error("set-in-each", include_str!("pages/set-in-each.md"));
 pub static SAME_OPERANDS: Code = Code::warning("same-operands", include_str!("pages/same-operands.md"));
@@ -29,6 +30,7 @@ pub(super) static ALL: &[&Code] = &[
     &UNREACHABLE_STEP,
     &AFTER_REPLY,
     &CONSTANT_CONDITION,
+    &CONSTANT_FAILURE,
     &SAME_OPERANDS,
     &UNBOUNDED_LOOP,
     &SET_IN_EACH,

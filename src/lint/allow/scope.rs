@@ -123,6 +123,6 @@ fn in_step(step: &Step, bounds: Span) -> Option<Span> {
 fn in_arm(body: &ArmBody, bounds: Span) -> Option<Span> {
     match body {
         ArmBody::Do(block) => in_block(block, bounds),
-        ArmBody::Expr(_) | ArmBody::Fail { .. } => None,
+        ArmBody::Expr(_) | ArmBody::Ask { .. } | ArmBody::Infer { .. } | ArmBody::Fail { .. } => None,
     }
 }

@@ -37,7 +37,7 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
 fn never_lets(subject: &Subject<'_>, flow: &Flow<'_>, at: At) -> Option<Diagnostic> {
     let NodeKind::Listener(listener) = &flow.at(at).kind else { return None };
     let max = listener.max.as_ref()?;
-    let Some(Value::Int(most)) = max.constant() else { return None };
+    let Some(Value::Int(most)) = subject.known(max) else { return None };
     let message = format!("{} never fires: it may fire {most} times", name(subject, flow, at));
     let found = Diagnostic::new(&codes::order::NEVER_FIRES, max.span, message);
     (*most < 1).then(|| found.help("leave `max` out where once is enough, or give the number of times"))

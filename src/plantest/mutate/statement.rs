@@ -106,7 +106,7 @@ impl Mutants<'_> {
         match arm {
             ArmBody::Expr(expression) => self.call_or_value(expression),
             ArmBody::Do(body) => self.block(body),
-            ArmBody::Fail { .. } => {}
+            ArmBody::Ask { .. } | ArmBody::Infer { .. } | ArmBody::Fail { .. } => {}
         }
     }
 

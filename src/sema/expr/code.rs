@@ -178,7 +178,11 @@ pub enum Operator {
     Subtract,
     Multiply,
     Divide,
+    /// `/` where the types say that it fails for a zero on the right, whatever stands on the left.
+    DivideNonzero,
     Remainder,
+    /// The same for `%`.
+    RemainderNonzero,
 }
 
 /// `xs.filter(x, …)` and its kin. The range is the value before the link.
@@ -201,6 +205,8 @@ pub enum MacroKind {
     ExistsOne,
     Map,
     Filter,
+    /// The elements in the order of what the body gives for each.
+    SortBy,
     TransformList,
     TransformMap,
     /// Every body is a map, whose entries are collected.

@@ -1,9 +1,9 @@
 //! Methods and macros behind a value: `x.startsWith(y)`, `xs.filter(x, …)`.
 
+use super::call::constant_pattern;
 use super::path::Walk;
 use super::{Checker, LinkOp, Node, Op, Typed, macros, report};
 use crate::builtins;
-use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::Type;
 
@@ -13,7 +13,6 @@ impl Checker<'_> {
         walk: &mut Walk,
         name: &ast::Name,
         arguments: &[ast::Argument],
-        span: Span,
     ) -> LinkOp {
         if let Some(form) = macros::form(&name.text, arguments.len()) {
             let range = (walk.ty.clone(), walk.span_before());
@@ -42,8 +41,7 @@ impl Checker<'_> {
         all.extend(typed);
         walk.ty = self.result(function, name, &all, &spans, true);
         let nodes: Vec<Node> = all.into_iter().skip(1).map(|typed| typed.node).collect();
-        let subject = Node { span, op: Op::Fail("the receiver".into()) };
-        if let Some((_, pattern)) = self.constant_pattern(function, Some(&subject), nodes.first()) {
+        if let Some(pattern) = constant_pattern(function, nodes.first()) {
             return LinkOp::Matches(pattern);
         }
         LinkOp::Call { function, arguments: nodes }

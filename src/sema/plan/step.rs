@@ -288,21 +288,28 @@ impl Step {
         }
     }
 
-    /// Every block that it owns.
-    pub(in crate::sema) fn inner(&self, visit: &mut dyn FnMut(BlockId)) {
-        match &self.kind {
-            StepKind::Do(body) => visit(*body),
-            StepKind::Each(each) => visit(each.body),
-            StepKind::Repeat(repeat) => visit(repeat.body),
-            StepKind::Race(branches) => branches.iter().for_each(|(_, body)| visit(*body)),
-            StepKind::Match { arms, .. } => arms.iter().for_each(|(_, body)| visit(*body)),
+    /// Every block that does its work.
+    pub fn bodies(&self) -> impl Iterator<Item = BlockId> {
+        let (one, branches, arms): (Option<BlockId>, &[_], &[_]) = match &self.kind {
+            StepKind::Do(body) => (Some(*body), &[], &[]),
+            StepKind::Each(each) => (Some(each.body), &[], &[]),
+            StepKind::Repeat(repeat) => (Some(repeat.body), &[], &[]),
+            StepKind::Race(branches) => (None, branches, &[]),
+            StepKind::Match { arms, .. } => (None, &[], arms),
             StepKind::Call(_)
             | StepKind::Ask(_)
             | StepKind::Infer(_)
             | StepKind::Input(_)
             | StepKind::Wait(_)
-            | StepKind::Damaged => {}
-        }
+            | StepKind::Damaged => (None, &[], &[]),
+        };
+        let branches = branches.iter().map(|(_, body)| *body);
+        one.into_iter().chain(branches).chain(arms.iter().map(|(_, body)| *body))
+    }
+
+    /// Every block that it owns.
+    pub(in crate::sema) fn inner(&self, visit: &mut dyn FnMut(BlockId)) {
+        self.bodies().for_each(&mut *visit);
         self.recover.iter().for_each(|arm| visit(arm.body));
         self.asides().for_each(visit);
     }

@@ -189,6 +189,18 @@ pub enum ArmBody {
     /// A tool call or a value: names decide, so the checker does.
     Expr(Expr),
     Do(Block),
+    /// `ask agent("…", with: {…}) -> T`
+    Ask {
+        agent: Name,
+        arguments: Vec<Argument>,
+        returns: TypeExpr,
+    },
+    /// `infer("…", model: "…", with: {…}) -> T`; the place is that of all of it.
+    Infer {
+        span: Span,
+        arguments: Vec<Argument>,
+        returns: TypeExpr,
+    },
     /// `fail class "…"`
     Fail {
         class: Name,

@@ -6,7 +6,7 @@ use super::print::{Encoder, Object, documented, named, tool_call};
 use crate::source::Span;
 use crate::syntax::ast::{
     Argument, ArmBody, Block, Clause, ClauseKind, ErrorPattern, Expr, Guarded, InputField, Name, Statement,
-    StatementKind, Step, StepBody, Undo, WaitFor,
+    StatementKind, Step, StepBody, TypeExpr, Undo, WaitFor,
 };
 use crate::syntax::{canonical_pattern, canonical_type};
 
@@ -135,13 +135,9 @@ impl Encoder {
             StepBody::Call(call) => object.put("call", self.call(call)),
             StepBody::Ask { agent, arguments, returns } => {
                 object.name("agent", Some(agent));
-                self.prompted(object, arguments, span);
-                object.put("returns", canonical_type(returns));
+                self.prompted(object, arguments, returns, span);
             }
-            StepBody::Infer { arguments, returns } => {
-                self.prompted(object, arguments, span);
-                object.put("returns", canonical_type(returns));
-            }
+            StepBody::Infer { arguments, returns } => self.prompted(object, arguments, returns, span),
             StepBody::Do(block) => object.put("body", self.block(block)),
             StepBody::Each { element, index, list, max, parallel, by, settle, body } => {
                 object.name("element", Some(element));
@@ -190,7 +186,7 @@ impl Encoder {
         arm.done()
     }
 
-    fn prompted(&mut self, object: &mut Object, arguments: &[Argument], span: Span) {
+    fn prompted(&mut self, object: &mut Object, arguments: &[Argument], returns: &TypeExpr, span: Span) {
         let (prompt, rest) = match arguments {
             [first, rest @ ..] if first.name.is_none() => (Some(&first.value), rest),
             all => (None, all),
@@ -203,6 +199,7 @@ impl Encoder {
                 self.refuse(span, "arguments that are given twice or without a name have no JSON form");
             }
         }
+        object.put("returns", canonical_type(returns));
     }
 
     fn input_field(&mut self, field: &InputField) -> Value {
@@ -226,6 +223,17 @@ impl Encoder {
             ArmBody::Do(block) => {
                 let mut object = Object::kind("do");
                 object.put("body", self.block(block));
+                object
+            }
+            ArmBody::Ask { agent, arguments, returns } => {
+                let mut object = Object::kind("ask");
+                object.name("agent", Some(agent));
+                self.prompted(&mut object, arguments, returns, agent.span);
+                object
+            }
+            ArmBody::Infer { span, arguments, returns } => {
+                let mut object = Object::kind("infer");
+                self.prompted(&mut object, arguments, returns, *span);
                 object
             }
             ArmBody::Fail { class, message } => self.failure(class, message.as_deref()),

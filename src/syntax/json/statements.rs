@@ -212,6 +212,16 @@ impl Reader<'_> {
         match kind {
             "call" => ArmBody::Expr(self.call(&fields, "call")),
             "do" => ArmBody::Do(self.block(&fields, "body", Place::Value)),
+            "ask" => ArmBody::Ask {
+                agent: self.name(&fields, "agent"),
+                arguments: self.prompted(&fields),
+                returns: self.ty(&fields, "returns"),
+            },
+            "infer" => ArmBody::Infer {
+                span: fields.span,
+                arguments: self.prompted(&fields),
+                returns: self.ty(&fields, "returns"),
+            },
             "fail" => {
                 let class = self.class(&fields);
                 ArmBody::Fail { class, message: self.message(&fields, "message").map(Box::new) }

@@ -4,7 +4,9 @@ use super::clauses::Attributes;
 use super::expressions::SeenNames;
 use super::{Children, DamageKind, Lowering, Node, is_reserved, missing, name};
 use crate::source::Span;
-use crate::syntax::ast::{Arm, ArmBody, Clause, Expr, ExprKind, InputField, Step, StepBody, WaitFor};
+use crate::syntax::ast::{
+    Argument, Arm, ArmBody, Clause, Expr, ExprKind, InputField, Step, StepBody, TypeExpr, WaitFor,
+};
 use crate::syntax::grammar::quiet::Rule;
 use crate::syntax::place::Place;
 
@@ -39,12 +41,12 @@ impl Lowering<'_> {
             Rule::call_body => StepBody::Call(self.next_expression(&mut parts)),
             Rule::ask_body => {
                 let agent = name(parts.take(Rule::name));
-                let arguments = parts.take(Rule::call_arguments).map(|node| self.arguments(node)).unwrap_or_default();
-                StepBody::Ask { agent, arguments, returns: self.next_type(&mut parts) }
+                let (arguments, returns) = self.prompted(&mut parts);
+                StepBody::Ask { agent, arguments, returns }
             }
             Rule::infer_body => {
-                let arguments = parts.take(Rule::call_arguments).map(|node| self.arguments(node)).unwrap_or_default();
-                StepBody::Infer { arguments, returns: self.next_type(&mut parts) }
+                let (arguments, returns) = self.prompted(&mut parts);
+                StepBody::Infer { arguments, returns }
             }
             Rule::do_body => StepBody::Do(self.next_block(&mut parts, Place::Value)),
             Rule::each_body | Rule::damaged_each => self.each(parts, step),
@@ -58,6 +60,12 @@ impl Lowering<'_> {
                 StepBody::Error
             }
         }
+    }
+
+    /// What `ask` and `infer` are given, and what they answer with.
+    fn prompted(&mut self, parts: &mut Children<'_>) -> (Vec<Argument>, TypeExpr) {
+        let arguments = parts.take(Rule::call_arguments).map(|node| self.arguments(node)).unwrap_or_default();
+        (arguments, self.next_type(parts))
     }
 
     fn each(&mut self, mut parts: Children<'_>, step: Span) -> StepBody {
@@ -152,6 +160,17 @@ impl Lowering<'_> {
     pub(super) fn arm_body(&mut self, parts: &mut Children<'_>) -> ArmBody {
         if let Some(node) = parts.take(Rule::do_body) {
             return ArmBody::Do(self.next_block(&mut Children::of(node), Place::Value));
+        }
+        if let Some(node) = parts.take(Rule::ask_body) {
+            let mut parts = Children::of(node);
+            let agent = name(parts.take(Rule::name));
+            let (arguments, returns) = self.prompted(&mut parts);
+            return ArmBody::Ask { agent, arguments, returns };
+        }
+        if let Some(node) = parts.take(Rule::infer_body) {
+            let span = self.span(&node);
+            let (arguments, returns) = self.prompted(&mut Children::of(node));
+            return ArmBody::Infer { span, arguments, returns };
         }
         if let Some(node) = parts.take(Rule::fail_body) {
             let mut parts = Children::of(node);

@@ -15,6 +15,7 @@ mod order;
 mod output;
 mod pause;
 mod people;
+mod recover;
 mod tasks;
 mod time;
 mod undo;

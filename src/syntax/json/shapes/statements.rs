@@ -1,6 +1,6 @@
 //! Statements and what stands in them.
 
-use super::clauses::{CLAUSES, STEP};
+use super::clauses::{AGENT, CLAUSES, PROMPTED, STEP};
 use super::{BODY, Choice, DOC, Shape, Slot, WHEN, Word, alone, may, must, shape};
 
 pub(in crate::syntax::json) static STATEMENTS: &[Shape] = &[
@@ -77,30 +77,13 @@ pub(in crate::syntax::json) static STATEMENTS: &[Shape] = &[
         "ask",
         "an `ask`",
         "A request to an agent, which chooses its own tools.",
-        &[
-            STEP,
-            &[
-                must("agent", Slot::Name, "The agent."),
-                may("prompt", Slot::Value, "What it is asked."),
-                may("arguments", Slot::Arguments, "What goes with the prompt."),
-                must("returns", Slot::Type, "The type of its answer."),
-            ],
-            CLAUSES,
-        ],
+        &[STEP, AGENT, PROMPTED, CLAUSES],
     ),
     shape(
         "infer",
         "an `infer`",
         "A model answers with a value of a type.",
-        &[
-            STEP,
-            &[
-                may("prompt", Slot::Value, "What it is asked."),
-                may("arguments", Slot::Arguments, "What goes with the prompt: model, with."),
-                must("returns", Slot::Type, "The type of its answer."),
-            ],
-            CLAUSES,
-        ],
+        &[STEP, PROMPTED, CLAUSES],
     ),
     shape(
         "input",
