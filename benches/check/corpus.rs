@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use planrun::source::{SourceFile, Span};
 use planrun::syntax::{self, ast};
 
+use crate::report::sized;
+
 /// How many plans stand for a project.
 const PLANS: usize = 1000;
 /// The size of a large file.
@@ -83,23 +85,31 @@ fn many(originals: &[Original]) -> Vec<SourceFile> {
         plans.for_each(|name| text.insert_str(name.end as usize, &format!("_{number}")));
         SourceFile::new(folder().join(format!("{}_{number}.plan", original.stem)).to_string_lossy(), text)
     };
-    originals.iter().cycle().take(PLANS).enumerate().map(|(number, original)| copy((number, original))).collect()
+    originals.iter().cycle().take(sized(PLANS)).enumerate().map(|(number, original)| copy((number, original))).collect()
 }
 
-/// All plans in one file, again and again under new names; what they share stands once.
+/// All plans in one file, again and again under new names; what they share stands once. Files that mean something else by
+/// a name than one before them are left out.
 fn joined(name: &str, originals: &[Original]) -> SourceFile {
-    let mut head = Vec::new();
+    let mut head: Vec<(String, String)> = Vec::new();
+    let mut fitting = Vec::new();
     for original in originals {
-        for text in original.tree.items.iter().flat_map(|item| shared(item, &original.text)) {
-            if !head.contains(&text) {
-                head.push(text);
+        let own: Vec<_> = original.tree.items.iter().flat_map(|item| shared(item, &original.text)).collect();
+        let clashes = |(key, text): &(String, String)| head.iter().any(|(known, other)| known == key && other != text);
+        if own.iter().any(clashes) {
+            continue;
+        }
+        for item in own {
+            if !head.contains(&item) {
+                head.push(item);
             }
         }
+        fitting.push(original);
     }
-    let mut text = head.join("\n");
+    let mut text = head.into_iter().map(|(_, text)| text).collect::<Vec<_>>().join("\n");
     let mut number = 0;
-    while text.len() < LARGE {
-        for original in originals {
+    while text.len() < sized(LARGE) {
+        for original in &fitting {
             for item in &original.tree.items {
                 let Some(name) = plan_name(item) else { continue };
                 let before = &original.text[item.span.start as usize..name.end as usize];
@@ -115,7 +125,7 @@ fn joined(name: &str, originals: &[Original]) -> SourceFile {
 /// One plan that never ends: calls, values, conditions.
 fn one_plan() -> SourceFile {
     let mut text = "use sys\n\nplan long(size: int = 3) {\n".to_owned();
-    for step in (0..STATEMENTS).step_by(5) {
+    for step in (0..sized(STATEMENTS)).step_by(5) {
         let _ = write!(
             text,
             "    step call{step} = sys.echo(value: {{ id: \"number {step}\", count: {step} + size, tags: [\"a\", \"b\"] }})\n    \
@@ -133,19 +143,21 @@ fn plan_name(item: &ast::Item) -> Option<Span> {
     if let ast::ItemKind::Plan(plan) = &item.kind { Some(plan.name.span) } else { None }
 }
 
-/// What an item gives to all plans of its file, each namespace for itself.
-fn shared(item: &ast::Item, text: &str) -> Vec<String> {
+/// What an item gives to all plans of its file, each namespace for itself: what it is called, and its text.
+fn shared(item: &ast::Item, text: &str) -> Vec<(String, String)> {
+    let whole = |key: String| vec![(key, text[item.span.range()].to_owned())];
     match &item.kind {
-        ast::ItemKind::Plan(_) => Vec::new(),
+        ast::ItemKind::Plan(_) | ast::ItemKind::Test(_) | ast::ItemKind::Error => Vec::new(),
         ast::ItemKind::Use(ast::Use::Namespaces(names)) => {
             let alias = |name: &ast::UseNamespace| name.alias.as_ref().unwrap_or(&name.name).text.clone();
-            names.iter().map(|name| format!("use {} as {}", name.name.text, alias(name))).collect()
+            let one = |name: &ast::UseNamespace| {
+                (format!("use {}", alias(name)), format!("use {} as {}", name.name.text, alias(name)))
+            };
+            names.iter().map(one).collect()
         }
-        ast::ItemKind::Use(_)
-        | ast::ItemKind::Type(_)
-        | ast::ItemKind::Tool(_)
-        | ast::ItemKind::Test(_)
-        | ast::ItemKind::Error => vec![text[item.span.range()].to_owned()],
+        ast::ItemKind::Use(_) => whole(text[item.span.range()].to_owned()),
+        ast::ItemKind::Type(declared) => whole(format!("type {}", declared.name.text)),
+        ast::ItemKind::Tool(tool) => whole(format!("tool {}.{}", tool.namespace.text, tool.name.text)),
     }
 }
 

@@ -115,7 +115,7 @@ impl Bench {
 
     fn phases(&self, corpus: &Corpus) -> Result<(), String> {
         let (mut pest, mut parse, mut check) = (Vec::new(), Vec::new(), Vec::new());
-        for _ in 0..ROUNDS {
+        for _ in 0..report::rounds(ROUNDS) {
             pest.push(self.time(|| pest_alone(corpus))?);
             parse.push(self.time(|| read_trees(corpus))?);
             check.push(self.time(|| self.check(corpus))?);

@@ -50,12 +50,12 @@ fn measure(parts: &Parts, table: &mut Table) -> Result<(), String> {
     }
     for (name, steps) in [("small", 10_000), ("large", 100_000)] {
         if parts.wants(name) {
-            shapes::all(steps).iter().try_for_each(|shape| bench.against_scheduler(shape, table))?;
+            shapes::all(report::sized(steps)).iter().try_for_each(|shape| bench.against_scheduler(shape, table))?;
         }
     }
     if parts.wants("memory") {
         Table::head("memory of graph and run at 100,000 steps", "ours", "other");
-        shapes::all(100_000).iter().try_for_each(|shape| bench.memory(shape, table))?;
+        shapes::all(report::sized(100_000)).iter().try_for_each(|shape| bench.memory(shape, table))?;
     }
     if parts.wants("sleep") {
         Table::head("1,000 pauses of 10 ms, 100 at a time", "ours", "ideal");
@@ -159,7 +159,7 @@ impl Bench {
         let plan = self.plan(shapes::sleeping_text(1000, 100))?;
         let ideal = Duration::from_millis(100);
         let mut taken = Vec::new();
-        for _ in 0..PAIRS {
+        for _ in 0..report::rounds(PAIRS) {
             let begun = Instant::now();
             self.run(plan.clone())?;
             taken.push(begun.elapsed());

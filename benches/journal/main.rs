@@ -143,13 +143,13 @@ fn large_run(parts: &Parts, table: &mut Table) -> Result<(), String> {
     let folder = Folder::new("large")?;
     let world = World::new()?;
     let whole = folder.0.join("whole");
-    runs::interrupted_before_its_last_step(&world, &whole, ELEMENTS)?;
+    runs::interrupted_before_its_last_step(&world, &whole, report::sized(ELEMENTS))?;
     if parts.wants("resume") {
         Table::head("a run of 100,000 completed effects goes on to its last one", "ours", "bound");
-        let taken = (0..PAIRS).map(|_| {
+        let taken = (0..report::rounds(PAIRS)).map(|_| {
             let copy = runs::copied(&whole, &folder.0.join("copy"))?;
             let begun = Instant::now();
-            runs::resume(&world, &copy, ELEMENTS)?;
+            runs::resume(&world, &copy, report::sized(ELEMENTS))?;
             Ok(begun.elapsed())
         });
         bounded("resume", median(taken.collect::<Result<_, String>>()?), MOST_OF_RESUME, table);
@@ -165,7 +165,7 @@ fn reading(journal: &Path, table: &mut Table) -> Result<(), String> {
     let bytes = runs::read_events(journal)?;
     let (ours, other) =
         alternate(PAIRS, || timed(|| runs::read_events(journal)), || timed(|| peers::read_rows(journal)))?;
-    let folded = (0..PAIRS).map(|_| timed(|| runs::fold(journal).map(|past| past.steps.len())));
+    let folded = (0..report::rounds(PAIRS)).map(|_| timed(|| runs::fold(journal).map(|past| past.steps.len())));
     let folded = median(folded.collect::<Result<_, String>>()?);
     let [ours, other, folded] = [ours, other, folded].map(|taken| megabytes_a_second(bytes, taken));
     let told = |speed: f64| format!("{speed:.0}");
@@ -176,11 +176,11 @@ fn reading(journal: &Path, table: &mut Table) -> Result<(), String> {
 
 fn lists(table: &mut Table) -> Result<(), String> {
     let folder = Folder::new("list")?;
-    runs::many_short_runs(&folder.0, RUNS)?;
+    runs::many_short_runs(&folder.0, report::sized(RUNS))?;
     for arguments in [["--limit", "20"], ["--limit", "10000"]] {
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_planrun"));
         command.args(["runs", "list"]).args(arguments).current_dir(&folder.0);
-        let taken = (0..PAIRS).map(|_| cold_start::time(&mut command)).collect::<Result<_, _>>()?;
+        let taken = (0..report::rounds(PAIRS)).map(|_| cold_start::time(&mut command)).collect::<Result<_, _>>()?;
         bounded(&format!("`runs list {}`", arguments.join(" ")), median(taken), MOST_OF_LIST, table);
     }
     Ok(())

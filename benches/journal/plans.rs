@@ -15,15 +15,15 @@ pub fn chain(steps: usize) -> String {
 /// A square of layers; each effect takes what two of the layer before it gave, and waits for no other.
 pub fn layers(side: usize) -> String {
     let mut text = String::from("use shop\n\nplan measured() -> int {\n");
-    let _ = writeln!(text, "    policy {{ concurrency: {side} }}");
+    let _ = writeln!(text, "    policy {{ concurrency: {side} }}\n    parallel {{");
     for step in 0..side * side {
         let arguments = match step.checked_sub(side) {
             Some(above) => format!("n: s{above}, with: s{}", above - above % side + (above + 1) % side),
             None => "n: 0".to_owned(),
         };
-        let _ = writeln!(text, "    step s{step} = shop.put({arguments}) after none");
+        let _ = writeln!(text, "    step s{step} = shop.put({arguments})");
     }
-    let _ = writeln!(text, "    reply s{}\n}}", side * side - 1);
+    let _ = writeln!(text, "    }}\n    reply s{}\n}}", side * side - 1);
     text
 }
 

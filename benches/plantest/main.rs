@@ -148,7 +148,7 @@ fn bounded(
     mut work: impl FnMut() -> Result<(), String>,
 ) -> Result<(), String> {
     let mut taken = Vec::with_capacity(TIMES);
-    for _ in 0..TIMES {
+    for _ in 0..report::rounds(TIMES) {
         let begun = Instant::now();
         work()?;
         taken.push(begun.elapsed());
@@ -170,7 +170,7 @@ fn all_pass(suite: &Suite) -> Result<(), String> {
 }
 
 fn many() -> String {
-    chain(STEPS, TESTS)
+    chain(STEPS, report::sized(TESTS))
 }
 
 /// A plan of so many steps, half of them effects, each of which reads the one before it; and so many tests of it.

@@ -5,6 +5,24 @@ pub mod cold_start;
 use std::process::ExitCode;
 use std::time::Duration;
 
+/// The variable that asks for small sizes and one round: whether every measurement can be made, and not how fast it is.
+const SMALL: &str = "PLANRUN_BENCH_SMALL";
+
+/// Whether only small sizes are wanted.
+pub fn is_small() -> bool {
+    std::env::var_os(SMALL).is_some()
+}
+
+/// A size, or a hundredth of it where small sizes are wanted.
+pub fn sized(full: usize) -> usize {
+    if is_small() { (full / 100).max(5) } else { full }
+}
+
+/// So many rounds, or one.
+pub fn rounds(full: usize) -> usize {
+    if is_small() { 1 } else { full }
+}
+
 /// The parts of the measurements that the command line names; all where it names none.
 pub struct Parts {
     wanted: Vec<String>,
@@ -52,6 +70,8 @@ impl Table {
 
     /// A row; nothing is asked of what has no target.
     pub fn row(&mut self, name: &str, ours: &str, other: &str, ratio: f64, target: Option<&Target>) {
+        // Small sizes say nothing of speed.
+        let target = target.filter(|_| !is_small());
         let (told, verdict) = match target {
             Some(target) => (target.told.as_str(), if target.met { "met" } else { "missed" }),
             None => ("", ""),
@@ -94,7 +114,7 @@ pub fn alternate(
     first()?;
     second()?;
     let (mut firsts, mut seconds) = (Vec::new(), Vec::new());
-    for _ in 0..pairs {
+    for _ in 0..rounds(pairs) {
         firsts.push(first()?);
         seconds.push(second()?);
     }

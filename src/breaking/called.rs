@@ -28,7 +28,7 @@ pub(super) fn look(pair: &Pair<'_>, then: &Survey, now: &Survey, found: &mut Vec
 
 /// The class of the plan as a whole.
 fn plan_class(pair: &Pair<'_>, found: &mut Vec<Finding>) {
-    let (was, is) = (pair.then.plan.effect, pair.now.plan.effect);
+    let (was, is) = (pair.then.plan.does.effect, pair.now.plan.does.effect);
     if was == is {
         return;
     }

@@ -46,11 +46,11 @@ pub enum Concern {
 
 impl Kind {
     const fn breaking(name: &'static str, class: Class, concern: Concern, meaning: &'static str) -> Self {
-        Self { code: Code { name, severity: Severity::Error, page: meaning }, class, concern }
+        Self { code: Code { name, severity: Severity::Error, page: meaning, optional: false }, class, concern }
     }
 
     const fn compatible(name: &'static str, class: Class, concern: Concern, meaning: &'static str) -> Self {
-        Self { code: Code { name, severity: Severity::Note, page: meaning }, class, concern }
+        Self { code: Code { name, severity: Severity::Note, page: meaning, optional: false }, class, concern }
     }
 
     /// Its stable name.

@@ -275,8 +275,7 @@ fn form(input: &Input, span: Span) -> Form {
     let field = |field: &crate::sema::InputField| crate::types::Field {
         name: field.name.clone(),
         ty: field.ty.clone(),
-        // Nobody is asked for what has a default.
-        required: field.default.is_none() && !field.ty.admits_null(),
+        required: field.must_be_given(),
     };
     let takes = Type::object(input.fields.iter().map(field).collect(), crate::types::Rest::Closed);
     Form { span, role: role(input.by.as_ref()), takes }

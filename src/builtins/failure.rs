@@ -29,6 +29,8 @@ pub enum FailureKind {
     DuplicateKey,
     /// A name or function that does not exist.
     Unknown,
+    /// A value that is none of the type of its place.
+    Misfit,
     /// The evaluation does more work than its limit allows.
     CostLimit,
 }

@@ -14,6 +14,20 @@ pub struct Function {
     pub examples: &'static [Example],
     /// A method's receiver is the first argument.
     pub body: fn(&[Value]) -> Result<Value, Failure>,
+    /// Why it fails for every value of the arguments that are not known, where it does: what it is told before the run,
+    /// such as the name of a time zone, can be wrong whatever it is asked about.
+    pub refuses: Option<fn(&[Given]) -> Option<Failure>>,
+    /// Whether it looks at all that is in what it is given.
+    pub walks: bool,
+}
+
+/// What is known of an argument before the run.
+#[derive(Clone, Debug)]
+pub enum Given {
+    Value(Value),
+    /// A list of so many elements.
+    Elements(usize),
+    Unknown,
 }
 
 /// A way to call a function.
@@ -57,6 +71,8 @@ pub enum Shape {
     Variable(u8),
     /// `{ key: string, value: T }`
     Entry(&'static Shape),
+    /// The type or null; only as a result.
+    Optional(&'static Shape),
 }
 
 impl Overload {

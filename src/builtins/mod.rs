@@ -6,7 +6,7 @@ mod library;
 pub mod operators;
 
 pub use failure::{Failure, FailureKind};
-pub use function::{Example, Form, Function, Overload, Shape};
+pub use function::{Example, Form, Function, Given, Overload, Shape};
 
 /// The namespaces whose functions are part of the language; `cel` holds the macro `cel.bind`.
 pub const NAMESPACES: &[&str] = &["math", "lists", "strings", "base64", "cel"];

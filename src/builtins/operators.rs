@@ -44,9 +44,9 @@ pub fn arithmetic(operator: Arithmetic, left: Value, right: &Value) -> Result<Va
             _ => match operator {
                 Arithmetic::Add => join(left, right),
                 Arithmetic::Subtract => difference(&left, right),
-                Arithmetic::Multiply | Arithmetic::Divide | Arithmetic::Remainder => {
-                    Err(no_overload(operator.symbol(), &left, right))
-                }
+                Arithmetic::Multiply => product(&left, right),
+                Arithmetic::Divide => quotient(&left, right),
+                Arithmetic::Remainder => Err(no_overload(operator.symbol(), &left, right)),
             },
         },
     }
@@ -87,6 +87,37 @@ pub fn ordered(symbol: &str, left: &Value, right: &Value, holds: fn(Ordering) ->
         Order::Unordered => Ok(false),
         Order::Incomparable => Err(no_overload(symbol, left, right)),
     }
+}
+
+/// Items in ascending order of their keys; those with equal keys keep theirs.
+///
+/// # Errors
+/// Keys that have no order among each other.
+pub fn ascending<T>(mut items: Vec<T>, key: impl Fn(&T) -> &Value) -> Result<Vec<T>, Failure> {
+    let stranger = items.windows(2).any(|pair| match pair {
+        [one, next] => key(one).order(key(next)) == Order::Incomparable,
+        _ => false,
+    });
+    if stranger || matches!(&items[..], [only] if key(only).order(key(only)) == Order::Incomparable) {
+        return Err(no_order());
+    }
+    items.sort_by(|one, other| match key(one).order(key(other)) {
+        Order::Known(ordering) => ordering,
+        // NaN sorts behind every number, so that the order is total.
+        Order::Unordered | Order::Incomparable => is_nan(key(one)).cmp(&is_nan(key(other))),
+    });
+    Ok(items)
+}
+
+/// Elements that cannot be put in order.
+pub fn no_order() -> Failure {
+    Failure::argument("these elements have no order among each other: they are not all numbers, text or times")
+}
+
+/// Whether a value is the double that is no number.
+#[must_use]
+pub fn is_nan(value: &Value) -> bool {
+    value.as_number().is_some_and(|number| number.order(number) != Some(Ordering::Equal))
 }
 
 /// `element in container`: an element of a list, a key of a map.
@@ -220,5 +251,26 @@ fn difference(left: &Value, right: &Value) -> Result<Value, Failure> {
         (Value::Timestamp(time), Value::Duration(length)) => timestamp(time - length),
         (Value::Duration(left), Value::Duration(right)) => duration(left - right),
         (left, right) => Err(no_overload("-", left, right)),
+    }
+}
+
+/// `*` beyond numbers: so many times a length of time.
+fn product(left: &Value, right: &Value) -> Result<Value, Failure> {
+    match (left, right) {
+        (Value::Duration(length), Value::Int(count)) | (Value::Int(count), Value::Duration(length)) => {
+            duration(length.saturating_mul(i128::from(*count)))
+        }
+        (left, right) => Err(no_overload("*", left, right)),
+    }
+}
+
+/// `/` beyond numbers: a part of a length of time, or how often one goes into another.
+fn quotient(left: &Value, right: &Value) -> Result<Value, Failure> {
+    match (left, right) {
+        (Value::Duration(_), Value::Int(0) | Value::Duration(0)) => Err(zero(Arithmetic::Divide)),
+        (Value::Duration(length), Value::Int(count)) => duration(length / i128::from(*count)),
+        #[expect(clippy::cast_precision_loss, reason = "a double is what is asked for")]
+        (Value::Duration(left), Value::Duration(right)) => Ok(Value::Double(*left as f64 / *right as f64)),
+        (left, right) => Err(no_overload("/", left, right)),
     }
 }

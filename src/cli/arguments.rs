@@ -4,6 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::runs::answer_pair;
+use crate::protocol::run_id_fault;
+
 const EVAL_EXAMPLES: &str = "\
 Examples:
   planrun eval 'size(\"欢迎\") + 1'
@@ -78,7 +81,7 @@ pub struct RunArguments {
     pub input: Option<PathBuf>,
     /// The run's identifier: it decides idempotency keys and jitter. A run of this id with the same plan and inputs is
     /// gone on with, or its end is told.
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", value_parser = run_id)]
     pub run_id: Option<String>,
     /// Go on with a run of the journal, named by its id or the beginning of it.
     #[arg(long, value_name = "RUN", conflicts_with_all = ["inputs", "input", "run_id", "mock", "max_steps", "strict", "no_journal", "plan"])]
@@ -103,7 +106,7 @@ pub struct RunArguments {
     #[arg(long)]
     pub mock: bool,
     /// The answer to a gate (`STEP.confirm=true`) or a form (`STEP={"field": 1}`). May be repeated.
-    #[arg(long = "answer", value_name = "STEP=JSON", value_parser = key_value)]
+    #[arg(long = "answer", value_name = "STEP=JSON", value_parser = answer_pair)]
     pub answers: Vec<(String, String)>,
     /// The role in which `--answer` answers, such as desk or desk:ann.
     #[arg(long, value_name = "ROLE", requires = "answers")]
@@ -172,6 +175,11 @@ pub enum RunFormat {
 pub(super) fn key_value(text: &str) -> Result<(String, String), String> {
     let (key, value) = text.split_once('=').ok_or("write KEY=VALUE")?;
     if key.is_empty() { Err("the key before `=` is empty".into()) } else { Ok((key.to_owned(), value.to_owned())) }
+}
+
+/// A text that a run can be called.
+fn run_id(text: &str) -> Result<String, String> {
+    run_id_fault(text).map_or_else(|| Ok(text.to_owned()), Err)
 }
 
 /// `tool=3`

@@ -8,12 +8,13 @@ use serde_json::Value as Json;
 use tokio::sync::oneshot;
 
 use super::arguments::{RunArguments, RunFormat};
+use super::question::Asked;
+use super::workspace::real_host;
 use super::{Failure, Terminal};
 use crate::diag::render::visible_line;
 use crate::engine::{Answering, Asker, Asking, Outcome};
 use crate::journal::{AnswerError, FormField, Given, Question, Waiting};
 use crate::types::{Literal, Type, decode, from_schema};
-use crate::value::timestamp_text;
 
 /// Who answers in this process: what the command line says, then whoever sits at the terminal.
 pub(super) fn answering(arguments: &RunArguments, terminal: Terminal) -> Result<Answering, Failure> {
@@ -36,7 +37,7 @@ pub(super) fn refusal(error: &AnswerError) -> String {
     match error {
         AnswerError::Role { role, .. } => format!("{error}: add `--by {role}`"),
         AnswerError::Unknown { .. }
-        | AnswerError::Twice(_)
+        | AnswerError::Twice { .. }
         | AnswerError::Late { .. }
         | AnswerError::Withdrawn(_)
         | AnswerError::Unreadable(_)
@@ -44,21 +45,21 @@ pub(super) fn refusal(error: &AnswerError) -> String {
     }
 }
 
+/// How many questions are told where a run pauses; the rest is counted.
+const MOST_TOLD: usize = 5;
+
 /// Tells what a run still waits for, and which answers nothing asked for.
 pub(super) fn tell_what_is_left(outcome: &Outcome, terminal: Terminal) {
-    for (path, question) in &outcome.questions {
-        let role = question.by.as_ref().map(|by| format!(" for {}", visible_line(by))).unwrap_or_default();
-        terminal.say(&format!("`{}` waits{role}: {}", visible_line(path), visible_line(&question.text)));
+    let now = real_host().now();
+    for (path, question) in outcome.questions.iter().take(MOST_TOLD) {
+        // Without an end in sight there is no run that could be told.
+        let run = outcome.interruption.is_some().then_some((&*outcome.run, &*outcome.plan));
+        let asked = Asked { project: None, run, path, question };
+        terminal.say(asked.told(now, terminal.look).trim_end());
     }
-    if let (Some((path, question)), Some(_)) = (outcome.questions.first(), &outcome.interruption) {
-        let value = match question.kind {
-            Waiting::Confirm => "true",
-            Waiting::Answer => "'{\"happened\": true, \"value\": JSON}'",
-            Waiting::Input | Waiting::Retry | Waiting::Poll | Waiting::Outcome | Waiting::Time => "JSON",
-        };
-        let by = question.by.as_ref().map(|by| format!(" --by {}", visible_line(by))).unwrap_or_default();
-        let (run, path) = (visible_line(&outcome.run), visible_line(path));
-        terminal.say(&format!("answer with `planrun runs answer {run} {path}={value}{by} --resume`"));
+    let more = outcome.questions.len().saturating_sub(MOST_TOLD);
+    if more > 0 {
+        terminal.say(&format!("and {more} more questions; `planrun runs inbox` shows all"));
     }
     for path in &outcome.unused_answers {
         terminal.complain(&format!("`--answer {}` was not used: nothing asked for it", visible_line(path)));
@@ -91,65 +92,97 @@ impl Asker for AtTerminal {
 /// Puts a question and reads its answer; `None` at the end of the input.
 fn put(asking: &Asking, terminal: Terminal) -> Option<Given> {
     let question = &asking.question;
-    terminal.say_plainly(&shown(asking));
-    let fields = || {
-        let answered = question.form.iter().map(|field| Some((field.name.to_string(), value(field, terminal)?)));
-        answered.collect::<Option<serde_json::Map<_, _>>>()
-    };
-    let value = match question.kind {
-        Waiting::Confirm => Json::Bool(decision(terminal)?),
-        Waiting::Answer => {
-            let happened = decision(terminal)?;
-            let mut told = if happened { fields()? } else { serde_json::Map::new() };
-            told.insert("happened".to_owned(), Json::Bool(happened));
-            Json::Object(told)
-        }
-        Waiting::Input | Waiting::Retry | Waiting::Poll | Waiting::Outcome | Waiting::Time => Json::Object(fields()?),
-    };
-    // Whoever sits there started the run, and answers in the role that is asked for.
-    Some(Given { path: asking.path.clone(), value, by: question.by.clone(), note: None })
-}
-
-fn shown(asking: &Asking) -> String {
-    let question: &Question = &asking.question;
-    let mut text = String::new();
-    let mut line = |part: &str| {
-        text.push_str(&visible_line(part));
-        text.push('\n');
-    };
     if let Some(refused) = &asking.refused {
-        line(&format!("not taken: {refused}"));
+        terminal.complain(&format!("not taken: {refused}"));
     }
-    let role = question.by.as_ref().map(|by| format!(", for {by}")).unwrap_or_default();
-    let until = question.expires.map(|until| format!(", until {}", timestamp_text(until))).unwrap_or_default();
-    line(&format!("{}{role}{until}", asking.path));
-    line(&format!("  {}", question.text));
-    if question.arguments.as_map().is_some_and(|arguments| !arguments.is_empty()) {
-        let tool = if question.tool.is_empty() { "with" } else { &question.tool };
-        line(&format!("  {tool} {}", question.arguments.to_json_text()));
+    let asked = Asked { project: None, run: None, path: &asking.path, question };
+    terminal.say_plainly(&asked.told(real_host().now(), terminal.look));
+    match reply(question, false, terminal) {
+        // Whoever sits there started the run, and answers in the role that is asked for.
+        Reply::Given(value) => Some(Given { path: asking.path.clone(), value, by: question.by.clone(), note: None }),
+        Reply::Skipped | Reply::Gone => None,
     }
-    text
 }
 
-fn decision(terminal: Terminal) -> Option<bool> {
+/// What somebody says to a question that stands on the terminal.
+pub(super) enum Reply {
+    Given(Json),
+    Skipped,
+    /// The input has ended, or whoever sits there wants no more questions.
+    Gone,
+}
+
+/// Reads an answer, a line for each part of it.
+pub(super) fn reply(question: &Question, may_skip: bool, terminal: Terminal) -> Reply {
+    let answered = match question.kind {
+        Waiting::Confirm => decision(may_skip, terminal).map(Json::Bool),
+        Waiting::Answer => decision(may_skip, terminal).and_then(|happened| {
+            let mut told = if happened { fields(question, terminal)? } else { serde_json::Map::new() };
+            told.insert("happened".to_owned(), Json::Bool(happened));
+            Ok(Json::Object(told))
+        }),
+        Waiting::Input | Waiting::Retry | Waiting::Poll | Waiting::Outcome | Waiting::Time => {
+            let begins = if may_skip { begins(terminal) } else { Ok(()) };
+            begins.and_then(|()| fields(question, terminal)).map(Json::Object)
+        }
+    };
+    match answered {
+        Ok(value) => Reply::Given(value),
+        Err(other) => other,
+    }
+}
+
+/// One of some words; the first letter is enough.
+fn choice(words: &[&'static str], may_skip: bool, terminal: Terminal) -> Result<&'static str, Reply> {
+    let all: Vec<&'static str> =
+        words.iter().copied().chain(["skip", "quit"].into_iter().filter(|_| may_skip)).collect();
+    let (last, rest) = all.split_last().ok_or(Reply::Gone)?;
     loop {
-        terminal.say_plainly("yes or no? ");
-        match read_line()?.to_lowercase().as_str() {
-            "y" | "yes" => return Some(true),
-            "n" | "no" => return Some(false),
-            _ => {}
+        terminal.say_plainly(&format!("{} or {last}? ", rest.join(", ")));
+        let said = read_line().ok_or(Reply::Gone)?.to_lowercase();
+        let meant = all.iter().find(|word| **word == said || (said.len() == 1 && word.starts_with(&said)));
+        match meant {
+            Some(&"skip") => return Err(Reply::Skipped),
+            Some(&"quit") => return Err(Reply::Gone),
+            Some(word) => return Ok(word),
+            None => {}
         }
     }
 }
 
-fn value(field: &FormField, terminal: Terminal) -> Option<Json> {
-    let options = field.options.as_ref().map(|options| {
-        let options: Vec<String> = options.iter().map(Json::to_string).collect();
-        format!(", one of {}", options.join(", "))
-    });
-    terminal.say_plainly(&visible_line(&format!("{} ({}{}): ", field.name, field.ty, options.unwrap_or_default())));
-    let text = read_line()?;
-    Some(read_as(&from_schema(&field.schema), text))
+fn decision(may_skip: bool, terminal: Terminal) -> Result<bool, Reply> {
+    Ok(choice(&["yes", "no"], may_skip, terminal)? == "yes")
+}
+
+fn begins(terminal: Terminal) -> Result<(), Reply> {
+    choice(&["fill in"], true, terminal).map(drop)
+}
+
+fn fields(question: &Question, terminal: Terminal) -> Result<serde_json::Map<String, Json>, Reply> {
+    let mut told = serde_json::Map::new();
+    for field in &question.form {
+        if let Some(value) = value(field, question.prefill(field).is_some(), terminal)? {
+            told.insert(field.name.to_string(), value);
+        }
+    }
+    Ok(told)
+}
+
+/// What is said of a field; nothing where what stands in it may stay.
+fn value(field: &FormField, stands: bool, terminal: Terminal) -> Result<Option<Json>, Reply> {
+    let keep = if stands { ", nothing keeps what stands there" } else { "" };
+    loop {
+        terminal.say_plainly(&visible_line(&format!("{} ({}{keep}): ", field.name, field.ty)));
+        let text = read_line().ok_or(Reply::Gone)?;
+        if text.is_empty() && stands {
+            return Ok(None);
+        }
+        let value = read_as(&from_schema(&field.schema), text);
+        match field.read(Some(&value)) {
+            Ok(_) => return Ok(Some(value)),
+            Err(fault) => terminal.complain(&fault),
+        }
+    }
 }
 
 /// Text stays text where text is wanted, and is JSON elsewhere.
@@ -173,7 +206,6 @@ pub(super) fn read_line() -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::value::Value;
 
     #[test]
     fn typed_text_becomes_what_the_field_wants() {
@@ -183,24 +215,5 @@ mod tests {
         let level = Type::union([Type::text("a"), Type::Int]);
         assert_eq!((read_as(&level, "a".into()), read_as(&level, "3".into())), (Json::from("a"), Json::from(3)));
         assert_eq!(read_as(&Type::Bool, "ja".into()), Json::from("ja"), "told by the check of the answer");
-    }
-
-    #[test]
-    fn a_question_is_shown_with_what_would_go_out_and_acts_on_no_terminal() {
-        let question = Question {
-            kind: Waiting::Confirm,
-            text: "Pay\x1b[2J?".into(),
-            by: Some("desk".into()),
-            expires: Some(0),
-            execution: 0,
-            tool: "bank.pay".into(),
-            arguments: Value::object([("sum", Value::Int(3))]),
-            binding: "".into(),
-            form: Vec::new(),
-        };
-        let asking = Asking { path: "paid.confirm".into(), question: Arc::new(question), refused: Some("no".into()) };
-        let expected = "not taken: no\npaid.confirm, for desk, until 1970-01-01T00:00:00Z\n  Pay\\u{1b}[2J?\n  \
-                        bank.pay {\"sum\":3}\n";
-        assert_eq!(shown(&asking), expected);
     }
 }

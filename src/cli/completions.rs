@@ -49,7 +49,7 @@ pub struct ManArguments {
 pub fn completions(arguments: &CompletionsArguments, terminal: Terminal) -> Result<Exit, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut CommandLine::command(), "planrun", &mut script);
-    terminal.print(&String::from_utf8_lossy(&script))?;
+    terminal.print_exactly(&String::from_utf8_lossy(&script))?;
     Ok(Exit::Fine)
 }
 
@@ -61,7 +61,7 @@ pub fn man(arguments: &ManArguments, terminal: Terminal) -> Result<Exit, Failure
     match &arguments.out {
         None => {
             let (name, command) = command(arguments.command.as_deref())?;
-            terminal.print(&page(&name, command)?)?;
+            terminal.print_exactly(&page(&name, command)?)?;
         }
         Some(folder) => {
             for (name, command) in all() {

@@ -28,7 +28,7 @@ pub fn command(arguments: &EvalArguments, terminal: Terminal) -> Result<Exit, Fa
     });
     let answer =
         run(&arguments.expression, bindings.transpose()?.as_deref(), arguments.typed).map_err(Failure::Usage)?;
-    terminal.print(&format!("{}\n", answer.text))?;
+    terminal.print_json(&format!("{}\n", answer.text))?;
     Ok(if answer.is_value { Exit::Fine } else { Exit::Findings })
 }
 

@@ -78,7 +78,7 @@ pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) ->
     if findings.is_empty() && arguments.format.unwrap_or(other) == Format::Text {
         let text = format::print(&parsed.file);
         let text = text.ok_or_else(|| Failure::Environment("the plan nests too deeply for this machine".to_owned()))?;
-        terminal.print(&text)?;
+        terminal.print_exactly(&text)?;
         return Ok(Exit::Fine);
     }
     if findings.is_empty() {
@@ -88,7 +88,7 @@ pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) ->
                     let catalog = Workspace::open(&arguments.file, project)?.catalog(None);
                     value = json::complete(&value, catalog.signatures().map(AsRef::as_ref));
                 }
-                terminal.print(&json::text(&value))?;
+                terminal.print_json(&json::text(&value))?;
                 return Ok(Exit::Fine);
             }
             Err(finding) => findings.push(*finding),

@@ -53,7 +53,7 @@ pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) ->
         return Ok(Exit::Findings);
     };
     let drawing = graph::drawing(&checked.plan, &graph::build(&checked.plan));
-    terminal.print(&text(&drawing, arguments.format)?)?;
+    terminal.print_exactly(&text(&drawing, arguments.format)?)?;
     Ok(Exit::Fine)
 }
 

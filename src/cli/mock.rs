@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::arguments::MockArguments;
+use super::terminal::written;
 use super::{Exit, Failure};
 use crate::host::{FileKind, Host, RealHost};
 use crate::mock::{MockOptions, MockServer};
@@ -54,8 +55,8 @@ pub fn run(mock: &Mock, host: &Arc<dyn Host>, out: &mut dyn Write, report: &mut 
     let runtime = runtime.map_err(|error| format!("the server cannot start: {error}"))?;
     runtime.block_on(async {
         let server = MockServer::start(&apps, options, host.clone()).await.map_err(|error| error.to_string())?;
-        // Whoever started us may not care for the address.
-        let _ = writeln!(out, "http://{}", server.address()).and_then(|()| out.flush());
+        written(writeln!(out, "http://{}", server.address()).and_then(|()| out.flush()))
+            .map_err(|no| no.to_string())?;
         let _ = writeln!(report, "answering for {}; stop with Ctrl-C", names(&apps));
         let ended = stopped().await;
         server.shutdown().await;

@@ -13,21 +13,26 @@ pub mod fmt;
 pub mod graph;
 pub mod init;
 mod instance;
+mod journals;
 pub mod manual;
 pub mod mock;
 pub mod mutate;
 mod page;
 mod plan_files;
 pub mod progress;
+mod question;
 pub mod review;
 pub mod run;
 pub mod runs;
 pub mod schema;
+mod shell;
+mod suggest;
 mod terminal;
 pub mod test;
 mod watch;
 pub mod workspace;
 
+use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -98,18 +103,27 @@ pub enum Command {
 pub fn main() -> ExitCode {
     let line = match CommandLine::try_parse() {
         Ok(line) => line,
-        Err(answer) => {
-            // Also the way in which help and version arrive. A closed stream is no failure.
-            let _ = answer.print();
-            return if answer.use_stderr() { Exit::Usage } else { Exit::Fine }.into();
-        }
+        Err(answer) => return answered(answer).into(),
     };
     let terminal = Terminal::new(line.global.color, line.global.quiet, line.global.verbose);
-    let exit = dispatch(&line, terminal).unwrap_or_else(|failure| {
-        terminal.complain(&failure.to_string());
-        Exit::from(&failure)
-    });
+    let exit = dispatch(&line, terminal).unwrap_or_else(|failure| told(&failure, terminal));
     exit.into()
+}
+
+/// What is wrong with the command line; also the way in which help and version arrive.
+fn answered(mut answer: clap::Error) -> Exit {
+    suggest::improve(&mut answer, std::env::args().skip(1));
+    let printed = answer.print().and_then(|()| io::stdout().flush());
+    match (answer.use_stderr(), terminal::written(printed)) {
+        (true, _) => Exit::Usage,
+        (false, Ok(())) => Exit::Fine,
+        (false, Err(failure)) => told(&failure, Terminal::new(Color::Auto, false, 0)),
+    }
+}
+
+fn told(failure: &Failure, terminal: Terminal) -> Exit {
+    terminal.complain(&failure.to_string());
+    Exit::from(failure)
 }
 
 fn dispatch(line: &CommandLine, terminal: Terminal) -> Result<Exit, Failure> {

@@ -1,6 +1,6 @@
 //! `planrun mutate`: how many small changes of plans their tests notice.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -13,12 +13,13 @@ use super::test::files::{self, Tested, TestedFile};
 use super::{Exit, Failure, Terminal};
 use crate::diag::Diagnostic;
 use crate::diag::render::visible_line;
-use crate::engine::Silence;
+use crate::engine::{Observer, Silence};
 use crate::host::RealHost;
+use crate::plantest::coverage::{Seen, Watching};
 use crate::plantest::mutate::{Kind, Mutant, mutants};
 use crate::plantest::snapshot::{Mode, Place, Store};
 use crate::plantest::suite::{Prepared, Ran, Suite, Wish};
-use crate::sema::Files;
+use crate::sema::{BlockId, Files, NodeId, NodeKind};
 use crate::source::{SourceFile, Span};
 use crate::syntax::ast::ItemKind;
 
@@ -59,8 +60,21 @@ enum Fate {
     Rejected,
     /// A test fails.
     Killed,
-    /// Every test passes.
+    /// Every test passes, though one of them gets there.
     Survived,
+    /// No test gets there.
+    Uncovered,
+}
+
+impl Fate {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Rejected => "rejected",
+            Self::Killed => "killed",
+            Self::Survived => "survived",
+            Self::Uncovered => "uncovered",
+        }
+    }
 }
 
 /// A mutant of a plan file, by the number of the file among those that are mutated.
@@ -82,8 +96,19 @@ pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) ->
         return Err(Failure::Environment(format!("`{name}` has errors; `planrun check {name}` tells them")));
     }
     let used: Vec<Vec<String>> = tested.files.par_iter().map(|file| used_by(&tested, file)).collect();
-    let failing = tested.files.par_iter().find_map_first(|file| failure(&tested, file, &file.suite));
-    if let Some((file, title)) = failing {
+    let unchanged: Vec<(Option<(String, String)>, Seen)> = tested
+        .files
+        .par_iter()
+        .map(|file| {
+            let (mut seen, mut nobody) = (Seen::default(), Silence);
+            let mut watching = Watching { seen: &mut seen, inner: &mut nobody };
+            let failing = failure(&tested, file, &file.suite, &mut watching);
+            (failing, seen)
+        })
+        .collect();
+    let mut seen = Seen::default();
+    unchanged.iter().for_each(|(_, own)| seen.merge(own));
+    if let Some((file, title)) = unchanged.into_iter().find_map(|(failing, _)| failing) {
         let message = format!("the test {title:?} of `{}` fails before anything is changed", visible_line(&file));
         return Err(Failure::Environment(format!("{message}; `planrun test` tells why")));
     }
@@ -94,14 +119,17 @@ pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) ->
     }
     let tried = |(index, mutant): (usize, Mutant)| {
         let home = &tested.files[index];
-        let fate = fate(&tested, &used, home, &mutant);
+        let fate = match fate(&tested, &used, home, &mutant) {
+            Fate::Survived if !is_covered(home, &seen, mutant.span) => Fate::Uncovered,
+            fate => fate,
+        };
         Tried { source: &home.suite.source, mutant, fate }
     };
     let tried: Vec<Tried<'_>> = all.into_par_iter().map(tried).collect();
     let share = share(&tried);
     match arguments.format {
         Format::Human => tell(&tried, share, terminal)?,
-        Format::Json => terminal.print(&format!("{:#}\n", document(&tried, share)))?,
+        Format::Json => terminal.print_json(&format!("{:#}\n", document(&tried, share)))?,
     }
     Ok(if arguments.min.is_some_and(|min| share < min) { Exit::Findings } else { Exit::Fine })
 }
@@ -138,20 +166,55 @@ fn fate(tested: &Tested, used: &[Vec<String>], home: &TestedFile, mutant: &Mutan
         let source = SourceFile::new(file.suite.source.name(), text);
         let checked = workspace.find(&source, &changed);
         let suite = Suite::new(source, checked);
-        if !suite.broken.is_empty() || failure(tested, file, &suite).is_some() {
+        if !suite.broken.is_empty() || failure(tested, file, &suite, &mut Silence).is_some() {
             return Fate::Killed;
         }
     }
     Fate::Survived
 }
 
+/// Whether a test gets to the statement around a place of a plan file; true where runs do not tell.
+fn is_covered(home: &TestedFile, seen: &Seen, place: Span) -> bool {
+    let items = &home.suite.checked.tree.items;
+    let Some(item) = items.iter().find(|item| item.span.contains(place)) else { return true };
+    let Some(plan) = home.suite.checked.plans.iter().find(|plan| item.span.contains(plan.span)) else { return true };
+    let reached: BTreeSet<_> = seen.of(plan).map(|item| (item.block, item.node)).collect();
+    let mut around = Vec::new();
+    for (block, id) in plan.blocks.iter().zip((0..).map(BlockId)) {
+        let nodes = block.nodes.iter().zip((0..).map(NodeId));
+        let tell = nodes.filter(|(node, _)| node.span.contains(place) && tells(&node.kind));
+        around.extend(tell.map(|(node, number)| (node.span.end - node.span.start, (id, number))));
+    }
+    match around.iter().min() {
+        Some((_, innermost)) => reached.contains(innermost),
+        None => !reached.is_empty(),
+    }
+}
+
+/// Whether a run tells that it gets to such a statement.
+fn tells(kind: &NodeKind) -> bool {
+    match kind {
+        NodeKind::Condition(_)
+        | NodeKind::Step(_)
+        | NodeKind::Ensure { .. }
+        | NodeKind::Reply(_)
+        | NodeKind::Listener(_) => true,
+        NodeKind::Let(_)
+        | NodeKind::Fail(_)
+        | NodeKind::Yield(_)
+        | NodeKind::Next(_)
+        | NodeKind::Task(_)
+        | NodeKind::Set(_) => false,
+    }
+}
+
 /// The first test of a file that fails: its file and its name.
-fn failure(tested: &Tested, file: &TestedFile, suite: &Suite) -> Option<(String, String)> {
+fn failure(tested: &Tested, file: &TestedFile, suite: &Suite, observer: &mut dyn Observer) -> Option<(String, String)> {
     let stage = &tested.stages[file.project];
     let store = Store::new(&RealHost, &tested.workspaces[file.project].project.root, Mode::Check);
     let shelf = store.open(Path::new(suite.source.name()), suite.checked.tests.iter().map(|test| &*test.name)).ok()?;
-    let fails = |prepared: &Prepared| {
-        let ran: Ran = suite.run(stage, prepared, Wish::default(), &mut Silence);
+    let mut fails = |prepared: &Prepared| {
+        let ran: Ran = suite.run(stage, prepared, Wish::default(), observer);
         let differs = || {
             ran.kept.iter().any(|kept| {
                 let place = Place { test: &ran.test.name, row: ran.row, kind: kept.snapshot.of, line: 0 };
@@ -161,24 +224,25 @@ fn failure(tested: &Tested, file: &TestedFile, suite: &Suite) -> Option<(String,
         let failed = !ran.faults.is_empty() || differs();
         failed.then(|| (suite.source.name().to_owned(), ran.title.clone()))
     };
-    suite.cases().iter().find_map(fails)
+    suite.cases().iter().find_map(&mut fails)
 }
 
 /// How many of a hundred mutants that the check lets through are noticed.
 fn share(tried: &[Tried<'_>]) -> f64 {
     let count = |fate: Fate| tried.iter().filter(|tried| tried.fate == fate).count();
-    let (killed, survived) = (count(Fate::Killed), count(Fate::Survived));
+    let (killed, survived) = (count(Fate::Killed), count(Fate::Survived) + count(Fate::Uncovered));
     let parts = |count: usize| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
     if killed + survived == 0 { 100.0 } else { parts(killed) * 100.0 / parts(killed + survived) }
 }
 
 fn tell(tried: &[Tried<'_>], share: f64, terminal: Terminal) -> Result<(), Failure> {
-    for one in tried.iter().filter(|one| one.fate == Fate::Survived) {
+    for one in tried.iter().filter(|one| matches!(one.fate, Fate::Survived | Fate::Uncovered)) {
         let position = one.source.position(one.mutant.span.start);
         let name = visible_line(one.source.name());
         let changed: Vec<String> = one.mutant.edits.iter().map(|edit| changed(one.source, edit)).collect();
         terminal.print(&format!(
-            "survived [{}] {name}:{}:{}: {}: {}\n",
+            "{} [{}] {name}:{}:{}: {}: {}\n",
+            one.fate.name(),
             one.mutant.kind.name(),
             position.line,
             position.column,
@@ -186,15 +250,16 @@ fn tell(tried: &[Tried<'_>], share: f64, terminal: Terminal) -> Result<(), Failu
             visible_line(&changed.join(", "))
         ))?;
     }
-    let mut kinds: BTreeMap<Kind, [usize; 3]> = BTreeMap::new();
+    let mut kinds: BTreeMap<Kind, [usize; 4]> = BTreeMap::new();
     for one in tried {
         kinds.entry(one.mutant.kind).or_default()[one.fate as usize] += 1;
     }
-    for (kind, [rejected, killed, survived]) in kinds {
+    for (kind, [rejected, killed, survived, uncovered]) in kinds {
+        let untested = if uncovered > 0 { format!(", {uncovered} where no test gets to") } else { String::new() };
         terminal.print(&format!(
-            "{:<9} {killed} of {} noticed, {rejected} refused by the check\n",
+            "{:<9} {killed} of {} noticed{untested}, {rejected} refused by the check\n",
             kind.name(),
-            killed + survived
+            killed + survived + uncovered
         ))?;
     }
     terminal.print(&format!("{share:.1} % of {} noticed\n", counted(tried.len() - rejected(tried), "mutant")))
@@ -223,10 +288,15 @@ fn document(tried: &[Tried<'_>], share: f64) -> Json {
             "file": one.source.name(), "line": position.line, "column": position.column,
             "kind": one.mutant.kind.name(), "what": one.mutant.what,
             "edits": one.mutant.edits.iter().map(|edit| changed(one.source, edit)).collect::<Vec<_>>(),
-            "fate": match one.fate { Fate::Rejected => "rejected", Fate::Killed => "killed", Fate::Survived => "survived" },
+            "fate": one.fate.name(),
         })
     };
-    json!({ "version": 1, "share": share, "mutants": tried.iter().map(told).collect::<Vec<_>>() })
+    let count = |fate: Fate| tried.iter().filter(|one| one.fate == fate).count();
+    let counts = json!({
+        "killed": count(Fate::Killed), "survived": count(Fate::Survived), "uncovered": count(Fate::Uncovered),
+        "rejected": count(Fate::Rejected),
+    });
+    json!({ "version": 1, "share": share, "counts": counts, "mutants": tried.iter().map(told).collect::<Vec<_>>() })
 }
 
 /// Plan files, one of them with another text.

@@ -7,6 +7,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use owo_colors::{OwoColorize, Style};
 
 use crate::diag::render::{Look, visible_line};
+use crate::journal::StepError;
 use crate::protocol::StepState;
 
 /// Lines for running steps; the rest is counted in one more line.
@@ -15,6 +16,9 @@ const MOST_LIVE: usize = 8;
 const TICK: Duration = Duration::from_millis(120);
 /// Characters of a path or a tool's name that are shown.
 const MOST_OF_A_NAME: usize = 60;
+
+/// Characters of the reason of a failure that are shown.
+const MOST_OF_A_REASON: usize = 120;
 
 /// The live picture of one run. Silent unless it was made for a terminal.
 pub struct Progress {
@@ -47,9 +51,17 @@ impl Progress {
     }
 
     /// The step has ended, or waits for somebody.
-    pub fn finished(&mut self, path: &str, state: StepState, attempts: u32, duration: Duration) {
+    pub fn finished(
+        &mut self,
+        path: &str,
+        state: StepState,
+        attempts: u32,
+        duration: Duration,
+        why: Option<&StepError>,
+    ) {
         if let Some(screen) = &mut self.screen {
-            screen.settle(path, &settled(path, state, attempts, duration, screen.look));
+            let line = settled(path, state, attempts, duration, screen.look);
+            screen.settle(path, &format!("{line}{}", why.map(reason).unwrap_or_default()));
         }
     }
 
@@ -212,6 +224,20 @@ fn settled(path: &str, state: StepState, attempts: u32, duration: Duration, look
     format!("{sign} {}{word}{took}", short(path))
 }
 
+/// Why a step has failed: what was said, or the step in it that failed so.
+fn reason(error: &StepError) -> String {
+    match error.cause.as_deref() {
+        Some(cause) if cause.message == error.message => format!(": because of {}", short(&cause.step)),
+        Some(_) | None => {
+            let said: String = error.message.chars().take(MOST_OF_A_REASON + 1).collect();
+            let said = visible_line(&said);
+            let cut: String = said.chars().take(MOST_OF_A_REASON).collect();
+            let end = if said.chars().count() > MOST_OF_A_REASON { "…" } else { "" };
+            format!(": {}: {cut}{end}", error.class)
+        }
+    }
+}
+
 /// One line for a task: a sign, its name and title, and its new status.
 fn changed(task: &str, title: Option<&str>, status: &str, look: Look) -> String {
     let sign = if look.unicode { "◆" } else { "*" };
@@ -325,7 +351,7 @@ mod tests {
         progress.moved("k.inner", None, "done");
         progress.fired("alarm[0]");
         progress.beside(|| paper.write("beside\n"));
-        progress.finished("a", StepState::Completed, 1, TICK);
+        progress.finished("a", StepState::Completed, 1, TICK, None);
         progress.close();
         let text = paper.0.lock().unwrap();
         for line in ["◆ registered (Employee is in HR): done", "◆ k.inner: done", "→ alarm[0] fired", "beside", "✓ a"]
@@ -346,9 +372,9 @@ mod tests {
         assert_eq!(screen.running.values().filter(|step| step.line.is_some()).count(), MOST_LIVE);
         assert!(screen.running["step3"].text.contains("attempt 1 failed, again in 2.0s"));
         for step in 0..50 {
-            progress.finished(&format!("step{step}"), StepState::Completed, 1, Duration::from_millis(7));
+            progress.finished(&format!("step{step}"), StepState::Completed, 1, Duration::from_millis(7), None);
         }
-        progress.finished("never-started", StepState::Skipped, 1, Duration::ZERO);
+        progress.finished("never-started", StepState::Skipped, 1, Duration::ZERO, None);
         assert!(progress.screen.as_ref().unwrap().running.is_empty());
         progress.close();
         let text = paper.0.lock().unwrap();
@@ -359,10 +385,28 @@ mod tests {
     }
 
     #[test]
+    fn d10_a_failed_step_says_why_and_one_around_it_which() {
+        use crate::types::{ErrorClass, Transient};
+        let class = || ErrorClass::Transient(Transient::Timeout);
+        let inner = std::sync::Arc::new(StepError::new(class(), "no\x1b answer", &"x.y".into()));
+        let outer = StepError { cause: Some(inner.clone()), ..StepError::new(class(), "no\x1b answer", &"x".into()) };
+        assert_eq!(reason(&inner), ": transient.timeout: no\\u{1b} answer");
+        assert_eq!(reason(&outer), ": because of x.y");
+        let long = reason(&StepError::new(class(), "y".repeat(4000), &"x".into()));
+        assert!(long.ends_with("y…") && long.chars().count() < 150, "{long}");
+        let (mut progress, paper) = on_paper();
+        progress.started("a", "ns.tool");
+        progress.finished("a", StepState::Failed, 1, Duration::from_millis(3), Some(&inner));
+        progress.close();
+        let text = paper.0.lock().unwrap();
+        assert!(text.contains("✗ a failed (3ms): transient.timeout"), "{text}");
+    }
+
+    #[test]
     fn without_a_terminal_nothing_is_drawn() {
         let mut progress = Progress::new(false, Look::PLAIN);
         progress.started("a", "b");
-        progress.finished("a", StepState::Completed, 1, TICK);
+        progress.finished("a", StepState::Completed, 1, TICK, None);
         assert!(progress.screen.is_none());
     }
 }

@@ -33,7 +33,7 @@ pub struct Arguments {
 /// When the project cannot be opened, or the output cannot be written.
 pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) -> Result<Exit, Failure> {
     if !arguments.catalog {
-        terminal.print(&json::text(&json::schema()))?;
+        terminal.print_json(&json::text(&json::schema()))?;
         return Ok(Exit::Fine);
     }
     let workspace = Workspace::open(Path::new("-"), project)?;
@@ -42,6 +42,6 @@ pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) ->
     }
     let breadth = if arguments.lean { Breadth::Lean } else { Breadth::Full };
     let catalog = workspace.catalog(None);
-    terminal.print(&json::text(&json::narrowed(catalog.signatures().map(AsRef::as_ref), breadth)))?;
+    terminal.print_json(&json::text(&json::narrowed(catalog.signatures().map(AsRef::as_ref), breadth)))?;
     Ok(Exit::Fine)
 }

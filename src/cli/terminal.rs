@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use owo_colors::OwoColorize;
 
 use super::Failure;
-use crate::diag::render::{Look, visible_text};
+use crate::diag::render::{Look, escape_json, visible_text, without_commands};
 
 /// When to colour.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
@@ -44,14 +44,23 @@ impl Terminal {
         Self { look: Look { color, unicode, width }, color_messages, quiet, verbose }
     }
 
-    /// Writes a result to standard output. A reader that has gone, such as `head`, is no failure.
+    /// Writes a result for people to standard output. A reader that has gone, such as `head`, is no failure.
     ///
     /// # Errors
     /// When the output cannot be written for another reason, such as a full disk.
     pub fn print(&self, text: &str) -> Result<(), Failure> {
         let choice = if self.look.color { ColorChoice::AlwaysAnsi } else { ColorChoice::Never };
         let mut stdout = AutoStream::new(io::stdout().lock(), choice);
-        written(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
+        written(stdout.write_all(without_commands(text).as_bytes()).and_then(|()| stdout.flush()))
+    }
+
+    /// Writes JSON to standard output, without characters that a terminal or continuous integration would act on.
+    ///
+    /// # Errors
+    /// As for [`Terminal::print`].
+    pub fn print_json(&self, document: &str) -> Result<(), Failure> {
+        let mut stdout = io::stdout().lock();
+        written(stdout.write_all(escape_json(document).as_bytes()).and_then(|()| stdout.flush()))
     }
 
     /// Writes a text that another program reads to standard output, byte for byte; on a terminal, what it would act on
@@ -94,7 +103,7 @@ impl Terminal {
         let choice = if self.color_messages { ColorChoice::AlwaysAnsi } else { ColorChoice::Never };
         let mut stderr = AutoStream::new(io::stderr().lock(), choice);
         // Where nobody can read it, nobody can be told.
-        let _ = stderr.write_all(text.as_bytes());
+        let _ = stderr.write_all(without_commands(text).as_bytes());
     }
 
     /// Tells what did not work.
@@ -117,7 +126,7 @@ fn choice(wanted: Color, automatic: ColorChoice) -> bool {
 }
 
 /// A reader that has gone is no failure.
-fn written(result: io::Result<()>) -> Result<(), Failure> {
+pub(super) fn written(result: io::Result<()>) -> Result<(), Failure> {
     match result {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             Err(Failure::Environment(format!("the output cannot be written: {error}")))
@@ -128,5 +137,5 @@ fn written(result: io::Result<()>) -> Result<(), Failure> {
 
 /// A line on standard error. Where nobody can read it, nobody can be told.
 fn message(text: &str) {
-    let _ = writeln!(io::stderr().lock(), "{text}");
+    let _ = writeln!(io::stderr().lock(), "{}", without_commands(text));
 }

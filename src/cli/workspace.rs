@@ -12,9 +12,10 @@ use crate::diag::{Diagnostic, Severities, Severity, codes};
 use crate::engine::{Defaults, ToolNames, ToolRetry};
 use crate::host::{Host, PinnedHost, Pins, RealHost};
 use crate::lint;
-use crate::project::{Location, Project, own_folder};
+use crate::project::{Location, Project, journal_file};
 use crate::sema::{CheckedFile, Files, Plan, Policy, Tools};
-use crate::source::SourceFile;
+use crate::source::{SourceFile, Span};
+use crate::syntax::ast::{Item, ItemKind};
 use crate::tools::{Catalog, Permissions};
 
 /// A project with its tools.
@@ -76,7 +77,7 @@ impl Workspace {
     /// Where the runs of a project are written down.
     #[must_use]
     pub fn journal_path(location: &Location) -> PathBuf {
-        own_folder(&location.folder).join("journal.db")
+        journal_file(&location.folder)
     }
 
     /// Where the project of a plan is; `-` is in the current folder.
@@ -110,8 +111,8 @@ impl Workspace {
         let confirm = confirm.map_err(|error| environment(format!("planrun.yaml: confirm: {error}")))?;
         let tools = project.catalog(&host, &Arc::new(Permissions::none()), None).signatures().cloned().collect();
         let check = &project.settings.check;
-        let severities =
-            Severities::parse(&check.deny, &check.allow).map_err(|error| environment(error.to_string()))?;
+        let severities = Severities::parse(&check.deny, &check.allow, &check.enable)
+            .map_err(|error| environment(error.to_string()))?;
         let findings = findings.into_iter().map(|found| FileReport::new(found.source, found.diagnostics)).collect();
         Ok(Self { host, reading, location, project, limit, policy, retries, confirm, severities, findings, tools })
     }
@@ -150,6 +151,7 @@ impl Workspace {
 
     fn rules<'a>(&'a self, tools: Option<&'a Tools>) -> lint::Project<'a> {
         lint::Project {
+            severities: Some(&self.severities),
             policy: &self.policy,
             allow: self.limit.as_ref(),
             root: &self.project.root,
@@ -197,18 +199,19 @@ impl Workspace {
         let mut checked = self.check(&source);
         let failed = checked.diagnostics.iter().any(Diagnostic::is_error);
         let unsound = findings.iter().flat_map(|file| &file.diagnostics).any(Diagnostic::is_error);
-        // Notes are for `check`; here they would only stand in the way of what was asked for.
+        let chosen = if failed || unsound { None } else { Some(choose(&checked.plans, name, path)?) };
+        // Notes are for `check`; here they would only stand in the way of what was asked for, and so would warnings about
+        // plans that have no part in it.
         let wanted = if failed { Severity::Error } else { Severity::Warning };
+        let others = chosen.as_ref().map(|plan| others(&checked, plan)).unwrap_or_default();
+        let elsewhere = |found: &Diagnostic| others.iter().any(|other| other.contains(found.span));
         let found = std::mem::take(&mut checked.diagnostics).into_iter();
-        let shown = found.filter(|found| found.severity <= wanted).collect::<Vec<_>>();
+        let shown = found.filter(|found| found.severity <= wanted && !elsewhere(found)).collect::<Vec<_>>();
         let report = FileReport::new(source, shown);
         if !report.diagnostics.is_empty() {
             terminal.say_plainly(&human(std::slice::from_ref(&report), terminal.look));
         }
-        if failed || unsound {
-            return Ok(None);
-        }
-        let plan = choose(&checked.plans, name, path)?;
+        let Some(plan) = chosen else { return Ok(None) };
         let mut obstacles = lint::obstacles(&report.source, &checked, &plan, &self.rules(Some(&self.tools)));
         let is_told =
             |one: &Diagnostic| report.diagnostics.iter().any(|told| (told.code, told.span) == (one.code, one.span));
@@ -258,6 +261,23 @@ fn choose(plans: &[Arc<Plan>], name: Option<&str>, path: &Path) -> Result<Arc<Pl
             Err(Failure::Usage(format!("`{shown}` has several plans: {names}; choose one with `--plan NAME`")))
         }
     }
+}
+
+/// The items of a file that have no part in a plan: tests, and plans that neither it nor one of those calls.
+fn others(checked: &CheckedFile, plan: &Arc<Plan>) -> Vec<Span> {
+    let (mut part, mut open) = (Vec::new(), vec![plan]);
+    while let Some(plan) = open.pop() {
+        if !part.iter().any(|known| Arc::ptr_eq(known, plan)) {
+            part.push(plan.clone());
+            open.extend(&plan.plans);
+        }
+    }
+    let is_other = |item: &&Item| match &item.kind {
+        ItemKind::Test(_) => true,
+        ItemKind::Plan(own) => part.iter().all(|plan| plan.name != own.name.text || !item.span.contains(plan.span)),
+        ItemKind::Use(_) | ItemKind::Type(_) | ItemKind::Tool(_) | ItemKind::Error => false,
+    };
+    checked.tree.items.iter().filter(is_other).map(|item| item.span).collect()
 }
 
 /// Plan files on the disk.

@@ -21,6 +21,7 @@ pub struct Severities {
 struct Layer {
     deny: Vec<&'static Code>,
     allow: Vec<&'static Code>,
+    enable: Vec<&'static Code>,
     deny_warnings: bool,
 }
 
@@ -33,13 +34,14 @@ pub struct UnknownCode {
 }
 
 impl Severities {
-    /// Reads the names of codes; `deny` may also name `warnings`.
+    /// Reads the names of codes; `deny` may also name `warnings`. `enable` asks for codes that are reported on request only.
     ///
     /// # Errors
     /// The first name that is no code.
     pub fn parse(
         deny: impl IntoIterator<Item = impl AsRef<str>>,
         allow: impl IntoIterator<Item = impl AsRef<str>>,
+        enable: impl IntoIterator<Item = impl AsRef<str>>,
     ) -> Result<Self, UnknownCode> {
         let mut layer = Layer::default();
         for name in deny {
@@ -51,7 +53,22 @@ impl Severities {
         for name in allow {
             layer.allow.push(code_named(name.as_ref())?);
         }
+        for name in enable {
+            layer.enable.push(code_named(name.as_ref())?);
+        }
         Ok(Self { layers: vec![layer] })
+    }
+
+    /// Whether any code is asked for that is reported on request only.
+    #[must_use]
+    pub fn asks_for_more(&self) -> bool {
+        self.layers.iter().any(|layer| layer.enable.iter().chain(&layer.deny).any(|asked| asked.optional))
+    }
+
+    /// Whether a code that is reported on request only is asked for.
+    #[must_use]
+    pub fn enables(&self, code: &Code) -> bool {
+        self.layers.iter().any(|layer| layer.enable.iter().chain(&layer.deny).any(|asked| *asked == code))
     }
 
     /// These changes, and those of `outer` where these say nothing of a code.
@@ -123,7 +140,7 @@ mod tests {
             Diagnostic::new(&codes::names::UNUSED_LET, Span::at(0), "w"),
             Diagnostic::new(&codes::names::UNUSED_RESULT, Span::at(0), "n"),
         ];
-        Severities::parse(deny, allow).unwrap().apply(&mut found);
+        Severities::parse(deny, allow, [""; 0]).unwrap().apply(&mut found);
         found.iter().map(|diagnostic| diagnostic.severity).collect()
     }
 
@@ -141,8 +158,8 @@ mod tests {
         let found = || vec![Diagnostic::new(&codes::names::UNUSED_LET, Span::at(0), "w")];
         let after = |near: (&[&str], &[&str]), far: (&[&str], &[&str])| {
             let mut found = found();
-            let far = Severities::parse(far.0, far.1).unwrap();
-            Severities::parse(near.0, near.1).unwrap().over(&far).apply(&mut found);
+            let far = Severities::parse(far.0, far.1, [""; 0]).unwrap();
+            Severities::parse(near.0, near.1, [""; 0]).unwrap().over(&far).apply(&mut found);
             found.first().map(|found| found.severity)
         };
         let (nothing, named): (&[&str], &[&str]) = (&[], &["unused-let"]);
@@ -154,8 +171,8 @@ mod tests {
 
     #[test]
     fn a_misspelt_code_gets_a_suggestion() {
-        let error = Severities::parse(["unused-lets"], [""; 0]).unwrap_err();
+        let error = Severities::parse(["unused-lets"], [""; 0], [""; 0]).unwrap_err();
         assert_eq!(error.nearest, Some("unused-let"));
-        assert_eq!(Severities::parse(["warning"], [""; 0]).unwrap_err().nearest, Some("warnings"));
+        assert_eq!(Severities::parse(["warning"], [""; 0], [""; 0]).unwrap_err().nearest, Some("warnings"));
     }
 }

@@ -42,20 +42,18 @@ impl Dispatcher<'_> {
             let program = self.program(frame);
             let count = u32::try_from(self.graph(&program, frame).nodes).unwrap_or(u32::MAX);
             for node in 0..count {
-                for inner in self.withdraw((frame, node), false) {
+                for inner in self.withdraw((frame, node)) {
                     open.push((inner, Ending::Cancelled));
                 }
             }
         }
     }
 
-    /// Takes back one node of a frame that ends. Tells which frames work for it and must end too; they are ended here
-    /// where the node is skipped because of a `reply` above it.
-    pub(super) fn withdraw(&mut self, at: NodeRef, replied: bool) -> Vec<FrameId> {
-        let end = if replied { End::Replied } else { End::Cancelled };
+    /// Takes back one node of a frame that ends. Tells which frames work for it and must end too.
+    fn withdraw(&mut self, at: NodeRef) -> Vec<FrameId> {
         match self.state_of(at) {
             StepState::Pending | StepState::Queued => {
-                self.settle(at, end);
+                self.settle(at, End::Cancelled);
                 Vec::new()
             }
             StepState::Running | StepState::Waiting => {
@@ -83,14 +81,8 @@ impl Dispatcher<'_> {
                 }
                 if self.waits_for_event(at) {
                     self.compounds.remove(&at);
-                    self.settle(at, end);
+                    self.settle(at, End::Cancelled);
                     return inner;
-                }
-                if replied {
-                    for frame in inner {
-                        self.end_frame(frame, &Ending::Cancelled);
-                    }
-                    return Vec::new();
                 }
                 inner
             }

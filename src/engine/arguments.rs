@@ -4,88 +4,82 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use serde_json::{Map, Value as Json};
 
 use super::Program;
 use super::dispatcher::{Dispatcher, NodeRef};
 use super::frame::FrameId;
+use crate::builtins::FailureKind;
+use crate::eval::EvalError;
 use crate::journal::StepError;
+use crate::sema::expr::Code;
 use crate::sema::{Call, PlanParameter};
 use crate::tools::{Answer, sensitive_arguments};
-use crate::types::{ErrorClass, Signature, Type, Validation, Validator, check_value, decode};
+use crate::types::{ErrorClass, Signature, Type, Validation, check_value, convert, decode, encode};
 use crate::value::{Key, Value};
 
-/// The compiled schemas of the tools that a run has called.
-#[derive(Default)]
-pub(super) struct Contracts {
-    validators: BTreeMap<(Arc<str>, Arc<str>), Schemas>,
-}
-
-#[derive(Default)]
-struct Schemas {
-    input: Option<Validator>,
-    output: Option<Validator>,
-}
-
-impl Contracts {
-    fn of(&mut self, signature: &Signature) -> &Schemas {
-        let key = (signature.namespace.clone(), signature.name.clone());
-        self.validators.entry(key).or_insert_with(|| {
-            let compile = |schema: &Option<Arc<serde_json::Value>>| {
-                schema.as_ref().and_then(|schema| Validator::new(schema).ok())
-            };
-            Schemas { input: compile(&signature.input_schema), output: compile(&signature.output_schema) }
-        })
-    }
-
-    /// What is wrong with the arguments of a call, in one sentence.
-    fn arguments_fault(&mut self, signature: &Signature, arguments: &IndexMap<Key, Value>) -> Option<String> {
-        for parameter in &signature.parameters {
-            let value = arguments.get(&Key::String(parameter.name.clone()));
-            match value {
-                None if parameter.required => return Some(format!("the argument `{}` is missing", parameter.name)),
-                None => {}
-                Some(value) => {
-                    if let Err(mismatch) = check_value(value, &parameter.ty) {
-                        return Some(format!("the argument `{}` does not fit: {mismatch}", parameter.name));
-                    }
+/// What is wrong with the arguments of a call, in one sentence.
+fn arguments_fault(signature: &Signature, arguments: &IndexMap<Key, Value>) -> Option<String> {
+    for parameter in &signature.parameters {
+        let value = arguments.get(&Key::String(parameter.name.clone()));
+        match value {
+            None if parameter.required => return Some(format!("the argument `{}` is missing", parameter.name)),
+            None => {}
+            Some(value) => {
+                if let Err(mismatch) = check_value(value, &parameter.ty) {
+                    return Some(format!("the argument `{}` does not fit: {mismatch}", parameter.name));
                 }
             }
         }
-        signature.input_schema.as_ref()?;
-        let json = Value::Map(Arc::new(arguments.clone())).to_json();
-        let violations = self.of(signature).input.as_ref()?.violations(&json);
-        violations.first().map(|violation| format!("the arguments break the tool's contract: {violation}"))
     }
+    let contract = signature.input_schema.as_ref()?;
+    let violations = contract.violations(&sent(signature, arguments));
+    violations.first().map(|violation| format!("the arguments break the tool's contract: {violation}"))
+}
 
-    /// The value in an answer, by the declared type; or what is wrong with it.
-    pub(super) fn result(&mut self, signature: &Signature, answer: Answer, max_bytes: u64) -> Result<Value, String> {
-        match answer {
-            Answer::Value(value) => {
-                let small = !matches!(value, Value::String(_) | Value::Bytes(_) | Value::List(_) | Value::Map(_));
-                if !small && serde_json::to_writer(Counter { left: max_bytes }, &value).is_err() {
-                    return Err(too_large(max_bytes));
-                }
-                match check_value(&value, &signature.returns) {
-                    Ok(()) => Ok(value),
-                    Err(mismatch) => Err(format!("the result does not have the declared type: {mismatch}")),
-                }
+/// The arguments as the tool gets them.
+fn sent(signature: &Signature, arguments: &IndexMap<Key, Value>) -> Json {
+    let argument = |(key, value): (&Key, &Value)| {
+        let ty = key.as_str().and_then(|name| signature.parameter(name)).map_or(&Type::Any, |known| &known.ty);
+        (key.to_string(), encode(value, ty))
+    };
+    let mut sent: Map<String, Json> = arguments.iter().map(argument).collect();
+    if let Some(name) = &signature.key_argument {
+        // The key itself is known when the call goes out.
+        sent.entry(name.as_ref()).or_insert_with(|| KEY_STAND_IN.into());
+    }
+    Json::Object(sent)
+}
+
+/// The value in an answer, by the declared type; or what is wrong with it.
+pub(super) fn result(signature: &Signature, answer: Answer, max_bytes: u64) -> Result<Value, String> {
+    match answer {
+        Answer::Value(value) => {
+            let small = !matches!(value, Value::String(_) | Value::Bytes(_) | Value::List(_) | Value::Map(_));
+            if !small && serde_json::to_writer(Counter { left: max_bytes }, &value).is_err() {
+                return Err(too_large(max_bytes));
             }
-            Answer::Json(json) => {
-                if serde_json::to_writer(Counter { left: max_bytes }, &json).is_err() {
-                    return Err(too_large(max_bytes));
-                }
-                let violation = signature.output_schema.as_ref().and_then(|_| {
-                    let violations = self.of(signature).output.as_ref()?.violations(&json);
-                    violations.into_iter().next()
-                });
-                if let Some(violation) = violation {
-                    return Err(format!("the result breaks the tool's contract: {violation}"));
-                }
-                decode(&json, &signature.returns)
-                    .map_err(|mismatch| format!("the result does not have the declared type: {mismatch}"))
+            convert(value, &signature.returns)
+                .map_err(|mismatch| format!("the result does not have the declared type: {mismatch}"))
+        }
+        Answer::Json(json) => {
+            if serde_json::to_writer(Counter { left: max_bytes }, &json).is_err() {
+                return Err(too_large(max_bytes));
             }
+            let contract = signature.output_schema.as_ref();
+            if let Some(violation) = contract.and_then(|contract| contract.violations(&json).into_iter().next()) {
+                return Err(format!("the result breaks the tool's contract: {violation}"));
+            }
+            decode(&json, &signature.returns)
+                .map_err(|mismatch| format!("the result does not have the declared type: {mismatch}"))
         }
     }
+}
+
+/// What is to be told of a result that keeps its contract in all but a `format`.
+pub(super) fn format_note(signature: &Signature, answer: &Answer) -> Option<String> {
+    let (Some(contract), Answer::Json(json)) = (&signature.output_schema, answer) else { return None };
+    contract.format_violations(json).first().map(ToString::to_string)
 }
 
 impl Dispatcher<'_> {
@@ -99,8 +93,13 @@ impl Dispatcher<'_> {
         let map = self.argument_map(at.0, call, |name| {
             signature.parameter(name).map(|parameter| (parameter.required, parameter.ty.clone()))
         });
-        let map = map.map_err(|error| Arc::new(StepError::expression(&error, &self.own_path(at))))?;
-        let fault = self.contracts.arguments_fault(signature, &map);
+        let mut map = map.map_err(|error| Arc::new(StepError::expression(&error, &self.program(at.0).plan, &self.own_path(at))))?;
+        for parameter in &signature.parameters {
+            if let Some(default) = &parameter.default {
+                map.entry(Key::String(parameter.name.clone())).or_insert_with(|| default.clone());
+            }
+        }
+        let fault = arguments_fault(signature, &map);
         let arguments = if map.is_empty() { self.no_arguments.clone() } else { Value::Map(Arc::new(map)) };
         let labels = sensitive_arguments(signature, &arguments);
         self.note_secrets(&arguments, &labels);
@@ -111,16 +110,22 @@ impl Dispatcher<'_> {
         Err(Arc::new(StepError::new(class, fault, &self.own_path(at))))
     }
 
-    /// A null for an argument that may be left out, and does not admit null, leaves it out.
+    /// A null for an argument that may be left out, and does not admit null, leaves it out. One that is not of the type
+    /// of its place is kept as it is: whoever holds it against the contract says so.
     fn argument_map(
         &self,
         frame: FrameId,
         call: &Call,
         parameter: impl Fn(&str) -> Option<(bool, Type)>,
-    ) -> Result<IndexMap<Key, Value>, crate::eval::EvalError> {
+    ) -> Result<IndexMap<Key, Value>, EvalError> {
         let mut map = IndexMap::with_capacity(call.arguments.len());
         for (name, code) in &call.arguments {
-            let value = self.evaluate(frame, code)?;
+            let value = match self.evaluate(frame, code) {
+                Err(error) if error.kind == FailureKind::Misfit && error.span == code.span => {
+                    self.evaluate(frame, &Code { into: None, ..code.clone() })
+                }
+                outcome => outcome,
+            }?;
             if matches!(value, Value::Null)
                 && parameter(name).is_some_and(|(required, ty)| !required && !ty.admits_null())
             {
@@ -144,7 +149,7 @@ impl Dispatcher<'_> {
             let found = parameters.iter().find(|parameter| &*parameter.name == name);
             found.map(|parameter| (parameter.required, parameter.ty.clone()))
         });
-        let map = map.map_err(|error| Arc::new(StepError::expression(&error, &path)))?;
+        let map = map.map_err(|error| Arc::new(StepError::expression(&error, &program.plan, &path)))?;
         let mut inputs = BTreeMap::new();
         for parameter in parameters {
             if let Some(value) = map.get(&Key::String(parameter.name.clone())) {
@@ -164,10 +169,18 @@ impl Dispatcher<'_> {
         let program: Arc<Program> = self.program(frame);
         for (slot, parameter) in program.plan.parameters.iter().enumerate() {
             let value = match (inputs.get(&parameter.name), &parameter.default) {
-                (Some(value), _) => value.clone(),
+                (Some(value), _) => match convert(value.clone(), &parameter.ty) {
+                    Ok(value) => value,
+                    Err(_) if value.is_null() && !parameter.required => Value::Null,
+                    Err(mismatch) => {
+                        let message = format!("the input `{}` does not fit: {mismatch}", parameter.name);
+                        let class = ErrorClass::Validation(Validation::Arguments);
+                        return Some(StepError::new(class, message, &self.frames[frame].path));
+                    }
+                },
                 (None, Some(default)) => match self.evaluate(frame, default) {
                     Ok(value) => value,
-                    Err(error) => return Some(StepError::expression(&error, &self.frames[frame].path)),
+                    Err(error) => return Some(StepError::expression(&error, &program.plan, &self.frames[frame].path)),
                 },
                 (None, None) => Value::Null,
             };
@@ -179,6 +192,9 @@ impl Dispatcher<'_> {
         None
     }
 }
+
+/// Stands for an idempotency key where arguments are held against a contract: a text of the same form.
+const KEY_STAND_IN: &str = "00000000000000000000000000000000";
 
 fn too_large(max_bytes: u64) -> String {
     format!("the result is larger than {max_bytes} bytes, the limit of `max_result`")

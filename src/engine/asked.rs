@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::dispatcher::{Dispatcher, NodeRef};
 use super::frame::Microseconds;
 use crate::journal::{Answer, FormField, Question, Waiting, instant};
+use crate::types::Effect;
 use crate::value::Value;
 
 /// One question: a gate, a form, or whether something happened.
@@ -18,10 +19,15 @@ pub struct QuestionReport {
     pub kind: &'static str,
     pub status: QuestionStatus,
     pub text: Arc<str>,
+    /// What is behind it, where it is not asked in the course of things.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<Arc<str>>,
     /// What would be, or was, called; absent for steps that hold others, and for forms.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub tool: Arc<str>,
-    /// What a gate lets through, or what was sent; the fields of a form that have a value already.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub effect: Option<Effect>,
+    /// What a gate lets through, or what was sent; of a form, what is known and what stands in its fields.
     pub arguments: Value,
     /// The fields that are asked for.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
@@ -97,15 +103,16 @@ impl Dispatcher<'_> {
     /// Everything that was asked, as it may be seen, in the order in which it was.
     pub(super) fn question_reports(&self) -> Vec<QuestionReport> {
         let report = |asked: &Asked| {
-            let labels = self.in_question(asked.at, &asked.question.arguments);
-            let question = asked.question.shown(&self.redactor, &labels);
+            let question = asked.question.shown(&self.redactor);
             let shown = |text: &Option<Arc<str>>| text.as_deref().map(|text| self.redactor.text(text).into());
             QuestionReport {
                 path: asked.path.clone(),
                 kind: question.kind.name(),
                 status: asked.status,
                 text: question.text.clone(),
+                why: question.why.clone(),
                 tool: question.tool.clone(),
+                effect: question.effect,
                 arguments: question.arguments.clone(),
                 form: question.form.clone(),
                 role: question.by.clone(),

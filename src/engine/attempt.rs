@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::Program;
+use super::arguments::{format_note, result};
 use super::copies::Again;
 use super::dispatcher::{Dispatcher, NodeRef, Timer};
 use super::failure::timed_out;
@@ -115,7 +116,7 @@ impl Dispatcher<'_> {
             PastPhase::Waiting { .. } => Phase::Waiting,
             PastPhase::Answered => Phase::Answered,
         };
-        let labels = self.in_question(at, &past.arguments);
+        let labels = self.in_arguments_of(at, &past.arguments);
         self.note_secrets(&past.arguments, &labels);
         let number = self.number();
         let leaf = Leaf {
@@ -364,8 +365,15 @@ impl Dispatcher<'_> {
         match outcome {
             Ok(answer) => {
                 self.report_usage(at, signature, &answer);
-                match self.contracts.result(signature, answer, max_result) {
-                    Ok(value) => self.answered(program, at, step, leaf, value),
+                let note = format_note(signature, &answer);
+                match result(signature, answer, max_result) {
+                    Ok(value) => {
+                        if let Some(note) = note {
+                            let path = self.path(program, at);
+                            self.emit(EventKind::ResultNoted { path: &path, note: &note });
+                        }
+                        self.answered(program, at, step, leaf, value);
+                    }
                     Err(fault) => {
                         let path = self.path(program, at);
                         let mut error = StepError::new(ErrorClass::Validation(Validation::Result), fault, &path);

@@ -102,7 +102,11 @@ impl Dispatcher<'_> {
         {
             return Err(fail(format!("the list has {} elements, more than `max {max}`", list.len())));
         }
-        let width = self.count(at.0, each.parallel.as_ref())?.unwrap_or(usize::MAX).max(1);
+        let width = match self.count(at.0, each.parallel.as_ref())? {
+            Some(width) => width.max(1),
+            None if each.in_turn => 1,
+            None => self.scopes[self.frames[at.0].scope].policy.concurrency as usize,
+        };
         let labels = self.labels(program, at, each, &list)?;
         Ok(EachState {
             results: vec![Value::Null; list.len()],

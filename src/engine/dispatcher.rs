@@ -10,13 +10,12 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::aftermath::{self, Aftermath};
-use super::arguments::Contracts;
 use super::attempt::Message;
 use super::budget::Spent;
 use super::clock;
 use super::compound::Compound;
 use super::event::{Reactions, reacts};
-use super::frame::{Ending, Frame, FrameId, View};
+use super::frame::{Ending, Frame, FrameId, Microseconds, View};
 use super::leaf::Leaf;
 use super::observer::Reached;
 use super::order::Draw;
@@ -66,7 +65,7 @@ pub(super) struct Dispatcher<'a> {
     /// Calls that are ready to go out and wait until that is on disk, in the order in which they became ready.
     pub held: VecDeque<NodeRef>,
     /// Steps whose time is bounded, by their paths.
-    pub within: BTreeMap<NodeRef, Arc<str>>,
+    pub within: BTreeMap<NodeRef, Within>,
     pub recording: Recording,
     /// What must not be shown.
     pub redactor: Redactor,
@@ -76,7 +75,6 @@ pub(super) struct Dispatcher<'a> {
     /// What people are asked, and what waits for a moment.
     pub people: People,
     pub timers: BinaryHeap<Reverse<(Instant, u64, Timer)>>,
-    pub contracts: Contracts,
     /// What calls without arguments share.
     pub no_arguments: Value,
     /// The token of an attempt that answered at once: nobody has kept it, so it serves the next one.
@@ -97,6 +95,13 @@ pub(super) struct Dispatcher<'a> {
     finished: bool,
     /// Somebody wants to know what is reached.
     watched: bool,
+}
+
+/// A step whose time is bounded.
+pub(super) struct Within {
+    pub path: Arc<str>,
+    /// When its time is over, since the run began.
+    pub until: Microseconds,
 }
 
 /// What a timer is for. The number tells a timer of an earlier phase from one that counts.
@@ -142,7 +147,6 @@ impl<'a> Dispatcher<'a> {
             parking: Parking::default(),
             people,
             timers: BinaryHeap::new(),
-            contracts: Contracts::default(),
             no_arguments: Value::Map(Arc::default()),
             spare_token: None,
             sender,
@@ -235,7 +239,7 @@ impl<'a> Dispatcher<'a> {
         if let Some(message) = self.answer_left() {
             return self.receive(message);
         }
-        self.people.note_wait(self.only_people_are_awaited());
+        self.people.note_wait(self.only_others_are_awaited());
         self.context.observer.idle();
         let cancel = self.context.cancel.clone();
         tokio::select! {
@@ -439,7 +443,8 @@ impl<'a> Dispatcher<'a> {
                 Interruption::Failed(error) => outcome.error = Some(error.clone()),
                 Interruption::Asked | Interruption::Journal(_) | Interruption::Reached => {}
             }
-            self.emit(EventKind::RunPaused { wake });
+            let still = self.only_others_are_awaited();
+            self.emit(EventKind::RunPaused { wake, still });
         } else {
             let (reply, error) = (outcome.reply.as_ref(), outcome.error.as_deref());
             self.emit(EventKind::RunSettled { state: outcome.state, reply, error });

@@ -7,11 +7,11 @@ use super::dispatcher::{Dispatcher, NodeRef};
 use super::frame::{Ending, FrameId};
 use super::leaf::Leaf;
 use super::park::Catcher;
-use super::sensitive::{below, in_arguments};
+use super::sensitive::{below, in_arguments, in_output};
 use crate::graph::Edge;
 use crate::journal::{ARGUMENTS, EventKind, FormField, Question, StepError, Waiting};
 use crate::sema::{OnFailure, Step};
-use crate::types::{ErrorClass, to_schema};
+use crate::types::ErrorClass;
 use crate::value::Value;
 
 /// How often a call is sent again because nothing of it was found.
@@ -153,26 +153,22 @@ impl Dispatcher<'_> {
         let Some(leaf) = self.leaves.get(&at) else { return };
         let Some(doubt) = self.aftermath.doubts.get(&at) else { return };
         let path = self.path(&program, at);
+        let secret = !in_output(step).is_empty();
         let question = Question {
-            kind: Waiting::Answer,
-            text: format!("Did `{path}` happen? {}", doubt.error.message).into(),
-            by: None,
-            expires: None,
+            why: Some(format!("{}: {}", doubt.error.class, doubt.error.message).into()),
+            asked_at: self.context.host.now(),
             execution: leaf.execution,
             tool: signature.path().into(),
+            effect: Some(step.effect),
+            sensitive: in_arguments(step, &leaf.arguments),
             arguments: leaf.arguments.clone(),
-            binding: "".into(),
-            form: vec![FormField {
-                name: "value".into(),
-                ty: step.ty.to_string(),
-                schema: to_schema(&step.ty),
-                options: None,
-            }],
+            form: vec![FormField { secret, ..FormField::plain("value", &step.ty) }],
+            ..Question::plain(Waiting::Answer, format!("Did `{path}` happen?"))
         };
         if let Some(past) = self.recording.asked(&path, Waiting::Answer, question.execution) {
             return self.ask_as_before(&program, at, past);
         }
-        let labels = below(ARGUMENTS, &in_arguments(step, &question.arguments));
+        let labels = below(ARGUMENTS, &question.sensitive);
         self.emit_labelled(EventKind::StepAsks { path: &path, question: &question }, &labels);
         self.ask(&program, at, Arc::new(question));
     }

@@ -49,9 +49,9 @@ impl Dispatcher<'_> {
         Some(open)
     }
 
-    /// An attempt goes out, or has failed: its execution goes on.
+    /// An attempt goes out, or has failed: its execution goes on. What changes nothing may be begun anew each time.
     pub(super) fn note_open(&mut self, at: NodeRef, leaf: &Leaf) {
-        if leaf.effect == Effect::Pure {
+        if leaf.effect.floats() {
             return;
         }
         let (number, arguments, arrived) = (leaf.execution, leaf.arguments.clone(), leaf.arrived);

@@ -6,14 +6,16 @@ use std::time::Duration;
 use crate::eval::EvalError;
 use crate::journal::StepError;
 use crate::protocol::Sent;
-use crate::sema::{Backoff, Jitter};
+use crate::sema::{Backoff, Jitter, Plan};
 use crate::tools::CallError;
 use crate::types::{Effect, ErrorClass, Transient, Validation};
 
 impl StepError {
-    /// An expression without a value.
-    pub(super) fn expression(error: &EvalError, step: &Arc<str>) -> Self {
-        Self::new(ErrorClass::Validation(Validation::Expression), error.message.clone(), step)
+    /// An expression of a plan without a value. What a `let` could not give names the place of the `let`, whoever reads it.
+    pub(super) fn expression(error: &EvalError, plan: &Plan, step: &Arc<str>) -> Self {
+        let place = plan.source.place(error.span).into();
+        let class = ErrorClass::Validation(Validation::Expression);
+        Self { place: Some(place), ..Self::new(class, error.message.clone(), step) }
     }
 
     /// A failed attempt, seen through the class of the call: of an effect that may have happened the outcome is unknown.
@@ -26,6 +28,7 @@ impl StepError {
             attempt,
             retry_after: error.retry_after,
             sent: error.sent,
+            place: None,
             cause: None,
         };
         if !unknown {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::copies::Again;
+use super::ending::Taken;
 use super::execution::Execution;
 use crate::eval::{Environment, EvalError};
 use crate::graph::BlockGraph;
@@ -32,20 +33,21 @@ pub(super) struct Frame {
     pub records: Vec<Record>,
     pub let_errors: BTreeMap<u32, EvalError>,
     pub condition_errors: BTreeMap<u32, EvalError>,
-    /// Nodes below this one have settled.
+    /// Nodes before this one have settled.
     pub settled: u32,
-    /// Below this one every `ensure`, guarded `fail` and guarded `reply` has been decided.
+    /// Barriers before this one have settled.
+    pub passed: u32,
+    /// Statements before this one that may end the block have been decided.
     pub decided: u32,
     /// Nodes that have not settled.
     pub unsettled: u32,
-    /// Nodes that only wait for everything above, and those that only wait for decisions.
-    pub barred: BTreeSet<u32>,
-    pub undecided: BTreeSet<u32>,
+    /// Nodes that only wait for one of these marks.
+    pub waiting: Waiting,
     /// What `reply` or `yield` gave; all values in a `repeat`.
     pub values: Vec<Value>,
     pub next: Option<Value>,
-    /// The guarded `reply` that was taken.
-    pub returned: Option<u32>,
+    /// The statement that ends it early.
+    pub taken: Option<Taken>,
     pub ending: Option<Ending>,
     /// Under `settle`: the first failure that nothing recovered.
     pub first_failure: Option<Arc<StepError>>,
@@ -56,6 +58,14 @@ pub(super) struct Frame {
     pub aside: bool,
     /// The states of its listeners: those of their latest firings.
     pub heard: BTreeMap<u32, StepState>,
+}
+
+/// Nodes that only wait for what stands above a place in their block: each with that place.
+#[derive(Debug, Default)]
+pub(super) struct Waiting {
+    pub everything: BTreeSet<(u32, u32)>,
+    pub barriers: BTreeSet<(u32, u32)>,
+    pub decisions: BTreeSet<(u32, u32)>,
 }
 
 /// How far a frame has come.
@@ -105,8 +115,6 @@ pub(super) enum Role {
 pub(super) struct NodeState {
     pub guard_waits: u32,
     pub rest_waits: u32,
-    /// Those of the rest that keep an order.
-    pub order_waits: u32,
     pub state: StepState,
     pub flags: Flags,
 }
@@ -126,7 +134,7 @@ impl Flags {
     pub const READY: u8 = 1 << 3;
     /// A condition that came out true.
     pub const TRUE: u8 = 1 << 4;
-    /// A later effect need not wait for its decision any more.
+    /// What stands below need not wait for its decision any more.
     pub const DECIDED: u8 = 1 << 5;
     /// Settled with a value that readers may read, null included.
     pub const AVAILABLE: u8 = 1 << 6;
@@ -135,6 +143,15 @@ impl Flags {
 
     pub fn has(self, flag: u8) -> bool {
         self.0 & flag != 0
+    }
+
+    /// The guard is decided, and does not hold.
+    pub fn is_skipped(self) -> bool {
+        self.0 & (Self::GUARD_HOLDS | Self::GUARD_UPSTREAM | Self::GUARD_FAILED) == 0
+    }
+
+    pub fn clear(&mut self, flag: u8) {
+        self.0 &= !flag;
     }
 
     pub fn set(&mut self, flag: u8) {
@@ -219,7 +236,6 @@ impl Frame {
         let nodes = graph.waits.iter().map(|waits| NodeState {
             guard_waits: waits.guard,
             rest_waits: waits.rest,
-            order_waits: waits.order,
             state: StepState::Pending,
             flags: Flags::default(),
         });
@@ -235,13 +251,13 @@ impl Frame {
             let_errors: BTreeMap::new(),
             condition_errors: BTreeMap::new(),
             settled: 0,
+            passed: 0,
             decided: 0,
             unsettled: u32::try_from(graph.nodes).unwrap_or(u32::MAX),
-            barred: BTreeSet::new(),
-            undecided: BTreeSet::new(),
+            waiting: Waiting::default(),
             values: Vec::new(),
             next: None,
-            returned: None,
+            taken: None,
             ending: None,
             first_failure: None,
             life: Life::Running,
@@ -266,12 +282,15 @@ impl Frame {
         nodes.clone().find(|node| state(node) != Some(StepState::Skipped)).or_else(|| nodes.next())
     }
 
-    /// Takes out a node that waited for everything, or for every decision, above it, and need not wait any more.
-    pub(super) fn unbarred(&mut self) -> Option<u32> {
-        if self.barred.first().is_some_and(|node| *node <= self.settled) {
-            return self.barred.pop_first();
+    /// Takes out a node that has waited for a mark and need not wait for that any more.
+    pub(super) fn let_through(&mut self) -> Option<u32> {
+        let Waiting { everything, barriers, decisions } = &mut self.waiting;
+        for (waiting, mark) in [(everything, self.settled), (barriers, self.passed), (decisions, self.decided)] {
+            if waiting.first().is_some_and(|(place, _)| *place <= mark) {
+                return waiting.pop_first().map(|(_, node)| node);
+            }
         }
-        self.undecided.first().is_some_and(|node| *node <= self.decided).then(|| self.undecided.pop_first())?
+        None
     }
 
     /// The path of a step of this frame.
@@ -281,8 +300,7 @@ impl Frame {
 
     /// Gives back what only a running frame needs.
     pub(super) fn retire(&mut self) {
-        self.barred = BTreeSet::new();
-        self.undecided = BTreeSet::new();
+        self.waiting = Waiting::default();
         self.let_errors = BTreeMap::new();
         self.condition_errors = BTreeMap::new();
     }

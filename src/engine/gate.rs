@@ -16,7 +16,7 @@ use crate::journal::{ARGUMENTS, EventKind, Question, StepError, Waiting};
 use crate::protocol::StepState;
 use crate::sema::expr::Code;
 use crate::sema::{Call, Confirm, Step, StepKind, Target};
-use crate::types::{Denied, ErrorClass};
+use crate::types::ErrorClass;
 use crate::value::Value;
 
 /// What stands before a step.
@@ -123,7 +123,7 @@ impl Dispatcher<'_> {
         if expires.is_some_and(|expires| expires <= self.context.host.now()) {
             self.give_slot(self.frames[at.0].scope);
             let message = "the approval came in time, and was out of date when the call could go out";
-            let error = StepError::new(ErrorClass::Denied(Denied::Expired), message, &path);
+            let error = StepError::new(ErrorClass::Expired, message, &path);
             self.step_failed(at, Arc::new(error));
             return None;
         }
@@ -160,6 +160,7 @@ impl Dispatcher<'_> {
         execution: u32,
     ) {
         let path = self.path(program, at);
+        let mut why = (execution > self.first_execution(&path)).then(|| "it is to be done once more".into());
         if let Some(past) = self.recording.asked(&path, Waiting::Confirm, execution) {
             let now = Question { arguments: arguments.clone(), ..(*past.question).clone() };
             if self.binding(program, &path, step, &now) == past.question.binding {
@@ -167,6 +168,7 @@ impl Dispatcher<'_> {
             }
             // What was asked then is not what would be done now, so what was answered is void.
             self.recording.forget_answer(&past.question.path(&path));
+            why = Some("what was asked before has changed, so an answer to that is void".into());
         }
         let question = match gate {
             Gate::Own(Confirm { text, by, expires, .. }) => {
@@ -183,9 +185,12 @@ impl Dispatcher<'_> {
             StepKind::Call(Call { target: Target::Plan(_, name), .. }) => name.clone(),
             _ => "".into(),
         };
-        let mut question = Question { execution, tool, arguments, ..question };
+        let effect = Some(step.effect);
+        let mut question =
+            Question { execution, tool, effect, arguments, why, asked_at: self.context.host.now(), ..question };
         question.binding = self.binding(program, &path, step, &question);
-        let labels = below(ARGUMENTS, &in_arguments(step, &question.arguments));
+        question.sensitive = in_arguments(step, &question.arguments);
+        let labels = below(ARGUMENTS, &question.sensitive);
         self.emit_labelled(EventKind::StepAsks { path: &path, question: &question }, &labels);
         self.ask(program, at, Arc::new(question));
     }
@@ -197,17 +202,18 @@ impl Dispatcher<'_> {
         kind: Waiting,
         text: &Code,
         by: Option<&Code>,
-        expires: Option<&Code>,
+        end: Option<&Code>,
     ) -> Result<Question, EvalError> {
         let text_of = |code: &Code| {
             self.evaluate(at.0, code).map(|value| value.as_str().map_or_else(|| value.preview(200).into(), Arc::from))
         };
-        let expires = match expires.map(|code| self.evaluate(at.0, code)).transpose()? {
-            Some(Value::Duration(nanos)) => Some(whole_milliseconds(self.context.host.now() + nanos.max(0))),
+        let asked_at = self.context.host.now();
+        let expires = match end.map(|code| self.evaluate(at.0, code)).transpose()? {
+            Some(Value::Duration(nanos)) => Some(whole_milliseconds(asked_at + nanos.max(0))),
             _ => None,
         };
         let by = by.map(text_of).transpose()?;
-        Ok(Question { by, expires, ..Question::plain(kind, text_of(text)?) })
+        Ok(Question { by, asked_at, expires, ..Question::plain(kind, text_of(text)?) })
     }
 
     /// What somebody is shown of what a step would do.
@@ -235,7 +241,8 @@ impl Dispatcher<'_> {
         };
         let Some((name, code)) = code else { return Ok(self.no_arguments.clone()) };
         let value = self.evaluate(at.0, code);
-        let value = value.map_err(|error| Arc::new(StepError::expression(&error, &self.own_path(at))))?;
+        let value = value
+            .map_err(|error| Arc::new(StepError::expression(&error, &self.program(at.0).plan, &self.own_path(at))))?;
         Ok(Value::object([(name, value)]))
     }
 

@@ -160,7 +160,7 @@ impl Dispatcher<'_> {
             Ok(false) => return,
             Ok(true) => {}
             Err(error) => {
-                let error = Arc::new(StepError::expression(&error, &own));
+                let error = Arc::new(StepError::expression(&error, &self.program(at.0).plan, &own));
                 return self.listener_failed(at, error);
             }
         }

@@ -11,6 +11,7 @@ mod compound;
 mod copies;
 mod dispatcher;
 mod doubt;
+mod ending;
 mod event;
 mod execution;
 mod failure;

@@ -115,7 +115,7 @@ pub struct StepReport {
     /// The error that a `recover` arm caught.
     pub recovered: Option<Value>,
     pub attributes: Vec<&'static str>,
-    /// Why it was skipped: `guard`, `upstream` or `replied`.
+    /// Why it was skipped: `guard`, `upstream`, `replied` or `failed`, the last two because of a statement above.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<&'static str>,
     /// The steps that gave it nothing, where `reason` is `upstream`: by path, in source order.

@@ -16,7 +16,8 @@ use super::gate::Approval;
 use super::observer::Reached;
 use super::sensitive::below;
 use crate::journal::{
-    Answer, AnswerError, Bound, EventKind, Given, PastQuestion, Question, Questions, StepError, VALUE, Waiting,
+    Accepted, Answer, AnswerError, Bound, EventKind, Given, PastQuestion, Question, Questions, StepError, VALUE,
+    Waiting,
 };
 use crate::protocol::StepState;
 use crate::types::{Denied, ErrorClass};
@@ -164,10 +165,8 @@ impl Dispatcher<'_> {
     /// What is still asked, as it may be seen, and the paths of answers that nothing asked for.
     pub(super) fn left_open(&mut self) -> (OpenQuestions, Vec<Arc<str>>) {
         let (mut open, unused) = self.people.left();
-        for (path, question) in &mut open {
-            let step = self.people.questions.step(path).and_then(|step| self.people.by_step.get(step));
-            let labels = step.map(|at| self.in_question(*at, &question.arguments)).unwrap_or_default();
-            *question = Arc::new(question.shown(&self.redactor, &labels));
+        for (_, question) in &mut open {
+            *question = Arc::new(question.shown(&self.redactor));
         }
         (open, unused)
     }
@@ -242,15 +241,14 @@ impl Dispatcher<'_> {
         let given = self.people.answering.answers.iter().position(|given| given.path == asking.path);
         if let Some(given) = given {
             let given = self.people.answering.answers.remove(given);
-            match self.answer(&given) {
+            match self.answer(&given, self.context.host.now()) {
                 Ok(()) => return,
                 Err(error) => self.context.observer.refused(&error),
             }
         }
         if let Some(asker) = self.people.answering.asker.clone().filter(|_| may_ask) {
             self.people.asking += 1;
-            let labels = self.in_question(at, &asking.question.arguments);
-            let question = Arc::new(asking.question.shown(&self.redactor, &labels));
+            let question = Arc::new(asking.question.shown(&self.redactor));
             let asking = Asking { question, ..asking };
             let sender = self.people.sender.clone();
             tokio::spawn(async move {
@@ -275,7 +273,8 @@ impl Dispatcher<'_> {
         self.people.asking -= 1;
         let Heard { asking, given } = heard;
         let answered = given.is_some();
-        let refused = match given.map(|given| self.answer(&given)) {
+        let now = self.context.host.now();
+        let refused = match given.map(|given| self.answer(&given, now)) {
             Some(Ok(())) => return,
             Some(Err(error)) => Some(error.to_string()),
             None => None,
@@ -287,16 +286,18 @@ impl Dispatcher<'_> {
     }
 
     /// An answer from outside; one that does not fit changes nothing.
-    pub(super) fn receive_answer(&mut self, given: &Given) {
-        if let Err(error) = self.answer(given) {
+    pub(super) fn receive_answer(&mut self, given: &Given, at: i128) {
+        if let Err(error) = self.answer(given, at) {
             self.context.observer.refused(&error);
         }
     }
 
-    /// Takes an answer, if it fits what is asked.
-    fn answer(&mut self, given: &Given) -> Result<(), AnswerError> {
-        let answer = self.people.questions.accept(given, self.context.host.now())?;
-        self.take_answer(&answer);
+    /// Takes an answer that was given at a moment, if it fits what is asked.
+    fn answer(&mut self, given: &Given, at: i128) -> Result<(), AnswerError> {
+        match self.people.questions.accept(given, at)? {
+            Accepted::Now(answer) => self.take_answer(&answer),
+            Accepted::Before => {}
+        }
         Ok(())
     }
 
@@ -317,7 +318,7 @@ impl Dispatcher<'_> {
         let step = self.people.questions.step(&answer.path).cloned();
         let Some(at) = step.and_then(|step| self.people.by_step.get(&step).copied()) else { return };
         let Some((_, hold)) = self.unhold(at) else { return };
-        self.people.questions.answered(&answer.path);
+        self.people.questions.answered(answer, self.lived_moment());
         let Some(question) = hold.question else { return };
         self.note_answered(at, question.kind, answer);
         match question.kind {
@@ -348,7 +349,7 @@ impl Dispatcher<'_> {
         self.emit(EventKind::TimerFired { path: &path, timer: Bound::Expires });
         self.note_closed(at, QuestionStatus::Expired);
         self.people.questions.close(&path, true);
-        self.unanswered(at, ErrorClass::Denied(Denied::Expired), "nobody answered in time".to_owned());
+        self.unanswered(at, ErrorClass::Expired, "nobody answered in time".to_owned());
     }
 
     /// As in an earlier process of the run.

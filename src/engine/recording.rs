@@ -267,10 +267,12 @@ impl Dispatcher<'_> {
             recording.steps_all = steps as u64;
         }
         // The plan's own, as they are counted above: the paths of others name the step that holds them.
-        let own = kind.name() == EventName::StepSettled && !kind.path().contains(['.', '[']);
-        recording.steps_done += u64::from(own);
-        let again = kind.name() == EventName::StepRetried && !kind.path().contains(['.', '[']);
-        recording.steps_done -= u64::from(again).min(recording.steps_done);
+        if let EventKind::StepSettled { path, state, reason, .. } = kind
+            && !path.contains(['.', '['])
+        {
+            let passed_over = state == StepState::Skipped && reason != Some("upstream");
+            recording.steps_done += u64::from(state == StepState::Completed || passed_over);
+        }
         if let Some(past) = &mut recording.past
             && past.cross_off(kind.name(), kind.path())
         {
@@ -346,7 +348,7 @@ impl Dispatcher<'_> {
             Bound::Expires | Bound::Wait => self.hold_ended_before(path),
             Bound::Within => {
                 let running = |state: StepState| matches!(state, StepState::Running | StepState::Waiting);
-                let found = self.within.iter().find(|(at, own)| &***own == path && running(self.state_of(**at)));
+                let found = self.within.iter().find(|(at, own)| *own.path == *path && running(self.state_of(**at)));
                 if let Some(at) = found.map(|(at, _)| *at) {
                     self.within_is_over(at);
                 }
@@ -357,6 +359,12 @@ impl Dispatcher<'_> {
     /// Time since the run began; where it is lived through again, that of then.
     pub(super) fn elapsed(&self) -> Microseconds {
         self.recording.then.unwrap_or_else(|| self.real_elapsed())
+    }
+
+    /// The moment that is lived through, in nanoseconds since 1970.
+    pub(super) fn lived_moment(&self) -> i128 {
+        let ago = self.real_elapsed().saturating_sub(self.elapsed());
+        self.context.host.now() - i128::from(ago) * 1000
     }
 
     /// Time since the run began, by the clock of this process.

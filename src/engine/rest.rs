@@ -15,9 +15,9 @@ use crate::types::{Budget, ErrorClass};
 const NEAR: Duration = Duration::from_mins(1);
 
 impl Dispatcher<'_> {
-    /// Whether nothing goes on before somebody answers; the clock of the deadline stands still then.
-    pub(super) fn only_people_are_awaited(&self) -> bool {
-        self.people.holds_any()
+    /// Whether nothing goes on before somebody answers, or a signal comes; the clock of the deadline stands still then.
+    pub(super) fn only_others_are_awaited(&self) -> bool {
+        (self.people.holds_any() || self.waits_for_outside())
             && !self.people.awaits_moments()
             && self.nothing_is_queued()
             && self.leaves.keys().all(|at| self.people.holds(*at))
@@ -33,17 +33,17 @@ impl Dispatcher<'_> {
         if !idle {
             return None;
         }
-        let only_people = self.only_people_are_awaited();
+        let only_others = self.only_others_are_awaited();
         let soon = clock::after(NEAR);
         if let Some(Reverse((at, _, timer))) = self.timers.peek()
             && *at <= soon
-            && self.still_counts(*timer, only_people)
+            && self.still_counts(*timer, only_others)
         {
             return None;
         }
-        let wake = self.timers.iter().filter(|Reverse((_, _, timer))| self.still_counts(*timer, only_people));
+        let wake = self.timers.iter().filter(|Reverse((_, _, timer))| self.still_counts(*timer, only_others));
         let wake = wake.map(|Reverse((at, ..))| *at).min();
-        if wake.is_some_and(|at| at <= soon) || (wake.is_none() && !self.people.holds_any()) {
+        if wake.is_some_and(|at| at <= soon) || (wake.is_none() && !(only_others || self.people.holds_any())) {
             return None;
         }
         let now = clock::now();
@@ -57,12 +57,12 @@ impl Dispatcher<'_> {
     }
 
     /// Whether a timer is of something that still goes on.
-    fn still_counts(&self, timer: Timer, only_people: bool) -> bool {
+    fn still_counts(&self, timer: Timer, only_others: bool) -> bool {
         match timer {
             Timer::Again(at, number) => self.leaves.get(&at).is_some_and(|leaf| leaf.number == number),
             Timer::Hold(at, number) => self.people.counts(at, number),
             Timer::Within(at) => matches!(self.state_of(at), StepState::Running | StepState::Waiting),
-            Timer::Deadline(_) => !only_people,
+            Timer::Deadline(_) => !only_others,
         }
     }
 

@@ -65,8 +65,8 @@ impl Dispatcher<'_> {
         }
     }
 
-    /// The labelled places in what is shown of a question about a step.
-    pub(super) fn in_question(&self, at: NodeRef, arguments: &Value) -> Vec<Arc<str>> {
+    /// The labelled places in what a step takes.
+    pub(super) fn in_arguments_of(&self, at: NodeRef, arguments: &Value) -> Vec<Arc<str>> {
         let program = self.program(at.0);
         self.node(&program, at).step().map(|step| in_arguments(step, arguments)).unwrap_or_default()
     }

@@ -25,8 +25,8 @@ pub(super) enum End {
     GuardFalse,
     /// Something it reads gave nothing.
     Upstream,
-    /// A `reply` or `yield` above it ended the block.
-    Replied,
+    /// A statement above it ends the block: a taken `reply`, `yield` or `next` (`replied`), or a failure (`failed`).
+    EndedAbove(&'static str),
     Failed(Arc<StepError>),
     Cancelled,
 }
@@ -83,7 +83,7 @@ impl Dispatcher<'_> {
             End::Completed(_) => (StepState::Completed, true, None),
             End::GuardFalse => (StepState::Skipped, true, Some("guard")),
             End::Upstream => (StepState::Skipped, false, Some("upstream")),
-            End::Replied => (StepState::Skipped, false, Some("replied")),
+            End::EndedAbove(reason) => (StepState::Skipped, false, Some(*reason)),
             End::Failed(error) => (settled_state(error), false, None),
             End::Cancelled => (StepState::Cancelled, false, None),
         };
@@ -92,19 +92,12 @@ impl Dispatcher<'_> {
         if available {
             entry.flags.set(Flags::AVAILABLE);
         }
-        let keeps_order = entry.order_waits > 0;
         if !is_join {
             self.close_node(&program, (frame, node), end, reason);
         }
         let graph = self.graph(&program, frame);
         for (reader, edge) in graph.readers(node) {
-            if keeps_order && edge.keeps_order() {
-                // It was skipped before its turn: those behind it wait on for what is above it.
-                continue;
-            }
-            if self.release(&program, (frame, reader), edge, available) {
-                self.pass_order_on(&program, (frame, reader));
-            }
+            self.release(&program, (frame, reader), edge, available);
         }
         self.unblock_firings(&program, (frame, node));
         if !is_join {
@@ -135,7 +128,7 @@ impl Dispatcher<'_> {
                 }
             }
             End::Failed(error) => failure = Some(error),
-            End::GuardFalse | End::Upstream | End::Replied | End::Cancelled => {}
+            End::GuardFalse | End::Upstream | End::EndedAbove(_) | End::Cancelled => {}
         }
         if self.node(program, at).step().is_none() {
             return;
@@ -239,51 +232,31 @@ impl Dispatcher<'_> {
         step.is_some_and(|step| matches!(&step.kind, StepKind::Call(Call { target: Target::Tool(_), .. })))
     }
 
-    /// Everything above a node that was skipped before its turn has settled: the turn of those behind it may come.
-    fn pass_order_on(&mut self, program: &Program, (frame, first): NodeRef) {
-        let graph = self.graph(program, frame);
-        let mut passed = vec![first];
-        while let Some(node) = passed.pop() {
-            let available = self.frames[frame].node(node).flags.has(Flags::AVAILABLE);
-            for (reader, edge) in graph.readers(node).filter(|(_, edge)| edge.keeps_order()) {
-                if self.release(program, (frame, reader), edge, available) {
-                    passed.push(reader);
-                }
-            }
-        }
-    }
-
-    /// One of the edges that a node waits for is there. True where the node had settled before, and this was the last
-    /// edge of order that it waited for.
-    fn release(&mut self, program: &Program, at: NodeRef, edge: Edge, available: bool) -> bool {
+    /// One of the edges that a node waits for is there.
+    fn release(&mut self, program: &Program, at: NodeRef, edge: Edge, available: bool) {
         let (frame, node) = at;
         let entry = self.frames[frame].node(node);
-        let kept_order = edge.keeps_order();
-        if kept_order {
-            entry.order_waits -= 1;
-        }
         if entry.state.is_settled() {
-            return kept_order && entry.order_waits == 0;
+            return;
         }
         let guard = edge.decides_guard();
         if !available && edge.needs_success() {
             entry.flags.set(if guard { Flags::GUARD_UPSTREAM } else { Flags::UPSTREAM });
         }
         if edge == Edge::Listener {
-            return false;
+            return;
         }
         if guard {
             entry.guard_waits -= 1;
             if entry.guard_waits == 0 {
                 self.decide_guard(program, at);
             }
-            return false;
+            return;
         }
         entry.rest_waits -= 1;
         if entry.flags.has(Flags::GUARD_HOLDS) {
             self.offer(program, at);
         }
-        false
     }
 
     /// The conditions around a node are known: skip it, or wait for the rest.
@@ -306,19 +279,12 @@ impl Dispatcher<'_> {
                 _ => holds = false,
             }
         }
-        let returns = matches!(statement.kind, NodeKind::Reply(_) | NodeKind::Yield(_)) && !statement.guard.is_empty();
-        let in_repeat = self.frames[frame].owner.is_some_and(|owner| owner.role == Role::Round);
         let entry = self.frames[frame].node(node);
         if failed {
             entry.flags.set(Flags::GUARD_FAILED);
         }
         if holds || failed {
             entry.flags.set(Flags::GUARD_HOLDS);
-        }
-        if holds && !failed && returns && !in_repeat && !entry.flags.has(Flags::GUARD_UPSTREAM) {
-            entry.flags.set(Flags::DECIDED);
-            self.return_early(frame, node);
-            self.advance(program, frame);
         }
         self.offer(program, at);
     }
@@ -331,37 +297,79 @@ impl Dispatcher<'_> {
             return;
         }
         let is_node = (node as usize) < self.graph(program, frame).nodes;
-        let ended = !entry.flags.has(Flags::GUARD_HOLDS)
-            || entry.flags.has(Flags::GUARD_UPSTREAM)
-            || entry.flags.has(Flags::GUARD_FAILED)
-            || (entry.flags.has(Flags::UPSTREAM) && is_node);
-        if !ended {
-            if entry.rest_waits > 0 {
-                return;
-            }
-            match self.graph(program, frame).vertex(node) {
-                Vertex::Everything if self.frames[frame].settled < node => {
-                    self.frames[frame].barred.insert(node);
-                    return;
-                }
-                Vertex::Decisions if self.frames[frame].decided < node => {
-                    self.frames[frame].undecided.insert(node);
-                    return;
-                }
-                Vertex::Free | Vertex::Decisions | Vertex::Everything | Vertex::Join => {}
-            }
+        let flags = entry.flags;
+        let in_vain = flags.has(Flags::GUARD_UPSTREAM)
+            || flags.has(Flags::GUARD_FAILED)
+            || (flags.has(Flags::UPSTREAM) && is_node);
+        let waits = if flags.is_skipped() {
+            false
+        } else if self.is_undecided(program, at) {
+            // Of an `ensure` the condition decides, of all others the guard.
+            let decided_by_guard = !matches!(self.node(program, at).kind, NodeKind::Ensure { .. });
+            let is_complete = decided_by_guard || in_vain || entry.rest_waits == 0;
+            !is_complete || self.waits_for_decisions(at)
+        } else if self.taken(at).is_some() {
+            self.waits_for_everything(at, node)
+        } else {
+            !in_vain && (entry.rest_waits > 0 || self.waits_for_place(program, at))
+        };
+        if !waits {
+            self.frames[frame].node(node).flags.set(Flags::READY);
+            self.ready.push(Reverse(at));
         }
-        self.frames[frame].node(node).flags.set(Flags::READY);
-        self.ready.push(Reverse(at));
     }
 
-    /// Moves the marks below which everything has settled, or been decided, and lets through what waited for them.
+    /// Whether a node has to wait for what stands above it.
+    fn waits_for_place(&mut self, program: &Program, at: NodeRef) -> bool {
+        match self.graph(program, at.0).vertex(at.1) {
+            Vertex::Free | Vertex::Join => false,
+            Vertex::Decisions => self.waits_for_decisions(at),
+            Vertex::Barriers(place) => self.waits_for_decisions(at) || self.waits_for_barriers(at, place),
+            Vertex::Everything(place) => self.waits_for_everything(at, place),
+        }
+    }
+
+    fn waits_for_decisions(&mut self, (frame, node): NodeRef) -> bool {
+        let frame = &mut self.frames[frame];
+        let waits = frame.decided < node;
+        if waits {
+            frame.waiting.decisions.insert((node, node));
+        }
+        waits
+    }
+
+    fn waits_for_barriers(&mut self, (frame, node): NodeRef, place: u32) -> bool {
+        let frame = &mut self.frames[frame];
+        let waits = frame.passed < place;
+        if waits {
+            frame.waiting.barriers.insert((place, node));
+        }
+        waits
+    }
+
+    fn waits_for_everything(&mut self, (frame, node): NodeRef, place: u32) -> bool {
+        let frame = &mut self.frames[frame];
+        let waits = frame.settled < place;
+        if waits {
+            frame.waiting.everything.insert((place, node));
+        }
+        waits
+    }
+
+    /// Moves the marks above which everything has settled, passed or been decided, and lets through what waited for them.
     pub(super) fn advance(&mut self, program: &Program, frame: FrameId) {
-        let count = u32::try_from(self.graph(program, frame).nodes).unwrap_or(u32::MAX);
         let block = self.block(program, frame);
+        let graph = &program.graph.blocks[self.frames[frame].block.0 as usize];
+        let count = u32::try_from(graph.nodes).unwrap_or(u32::MAX);
         let state = &mut self.frames[frame];
         while state.settled < count && state.nodes[state.settled as usize].state.is_settled() {
             state.settled += 1;
+        }
+        state.passed = state.passed.max(state.settled);
+        while state.passed < count
+            && (!graph.is_barrier(state.passed) || state.nodes[state.passed as usize].state.is_settled())
+        {
+            state.passed += 1;
         }
         while state.decided < count {
             let node = &block.nodes[state.decided as usize];
@@ -370,18 +378,8 @@ impl Dispatcher<'_> {
             }
             state.decided += 1;
         }
-        while let Some(node) = self.frames[frame].unbarred() {
+        while let Some(node) = self.frames[frame].let_through() {
             self.offer(program, (frame, node));
-        }
-    }
-
-    /// A guarded `reply` or `yield` was taken: all below it is skipped.
-    fn return_early(&mut self, frame: FrameId, from: u32) {
-        let program = self.program(frame);
-        self.frames[frame].returned = Some(from);
-        let count = u32::try_from(self.graph(&program, frame).nodes).unwrap_or(u32::MAX);
-        for node in from + 1..count {
-            self.withdraw((frame, node), true);
         }
     }
 

@@ -28,11 +28,13 @@ impl Dispatcher<'_> {
             return false;
         };
         let id = message.id;
+        let at = message.at.map_or_else(|| self.context.host.now(), |at| at.min(self.context.host.now()));
+        self.end_waits_before(at);
         match Said::read(&message.text) {
             Ok(Said::Signal(signal)) => self.receive_signal(&signal.name, &signal.payload, Some(id)),
             Ok(Said::Move(moved)) => self.receive_move(&moved.task, &moved.status, &moved.context, Some(id)),
             Ok(Said::Answer(given)) => {
-                self.receive_answer(&given);
+                self.receive_answer(&given, at);
                 self.recording.taken(Some(id));
             }
             Ok(Said::Cancel(cancel)) => {
@@ -48,6 +50,15 @@ impl Dispatcher<'_> {
             }
         }
         true
+    }
+
+    /// What was said when the time of a wait was over already comes too late for it, whenever a process hears of it.
+    fn end_waits_before(&mut self, at: i128) {
+        let ago = u64::try_from((self.context.host.now() - at) / 1000).unwrap_or(0);
+        let then = self.real_elapsed().saturating_sub(ago);
+        let over = |at: &NodeRef| self.within.get(at).is_some_and(|within| within.until <= then);
+        let late: Vec<NodeRef> = self.reactions.waits.iter().copied().filter(over).collect();
+        late.into_iter().for_each(|at| self.within_is_over(at));
     }
 
     /// A signal has come. It is an event, and kept until a `wait for` takes it.

@@ -80,6 +80,11 @@ impl Dispatcher<'_> {
         })
     }
 
+    /// Whether a step waits for something that only somebody outside can bring.
+    pub(super) fn waits_for_outside(&self) -> bool {
+        !self.reactions.waits.is_empty() && self.can_be_woken()
+    }
+
     /// Who waits for what, for people.
     pub(super) fn conditions(&self) -> String {
         let told = self.reactions.waits.iter().filter_map(|at| {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Program;
 use super::compound::Compound;
-use super::dispatcher::{Dispatcher, NodeRef, Timer};
+use super::dispatcher::{Dispatcher, NodeRef, Timer, Within};
 use super::event::Subject;
 use super::frame::{Flags, FrameId, Owner, Role};
 use super::leaf::Leaf;
@@ -30,6 +30,12 @@ impl Dispatcher<'_> {
             let end = if entry.flags.has(Flags::UPSTREAM) { End::Upstream } else { End::Completed(Value::Null) };
             return self.settle(at, end);
         }
+        if let Some(taken) = self.taken(at).cloned() {
+            return self.take_effect(&program, at, &taken);
+        }
+        if !entry.flags.is_skipped() && self.is_undecided(&program, at) {
+            return self.decide(&program, at);
+        }
         if entry.flags.has(Flags::GUARD_UPSTREAM) {
             return self.settle(at, End::Upstream);
         }
@@ -49,7 +55,7 @@ impl Dispatcher<'_> {
         self.run_node(&program, at);
     }
 
-    fn run_node(&mut self, program: &Arc<Program>, at: NodeRef) {
+    pub(super) fn run_node(&mut self, program: &Arc<Program>, at: NodeRef) {
         let frame = at.0;
         match &self.node(program, at).kind {
             NodeKind::Condition(code) => {
@@ -57,7 +63,7 @@ impl Dispatcher<'_> {
                 self.condition_decided(at, outcome);
             }
             NodeKind::Let(code) => {
-                match self.evaluate(frame, code).and_then(|value| checked(value, &code.ty, code.span)) {
+                match self.evaluate(frame, code) {
                     Ok(value) => self.settle(at, End::Completed(value)),
                     Err(error) => {
                         // The error belongs to whoever reads the value.
@@ -69,21 +75,8 @@ impl Dispatcher<'_> {
                 }
             }
             NodeKind::Step(step) => self.start_step(program, at, step),
-            NodeKind::Ensure { condition, message } => {
-                let outcome = self.evaluate(frame, condition).and_then(|value| truth(&value, condition.span));
-                if let Ok(holds) = outcome {
-                    self.reached(at, Reached::Decided(holds));
-                }
-                match outcome {
-                    Ok(true) => self.settle(at, End::Completed(Value::Null)),
-                    Ok(false) => {
-                        let message =
-                            self.evaluate(frame, message).map_or_else(|error| error.to_string(), |text| plain(&text));
-                        self.end_by_statement(at, ErrorClass::Validation(Validation::Ensure), message);
-                    }
-                    Err(error) => self.expression_failed(program, at, &error),
-                }
-            }
+            // Decided before: see `ending`.
+            NodeKind::Ensure { .. } => self.settle(at, End::Completed(Value::Null)),
             NodeKind::Fail(failing) => self.fail_statement(at, failing),
             NodeKind::Reply(code) | NodeKind::Yield(code) => match self.evaluate(frame, code) {
                 Ok(value) => {
@@ -119,7 +112,7 @@ impl Dispatcher<'_> {
     }
 
     /// A taken `fail`, or an `ensure` that does not hold, ends its block whatever the policy says.
-    fn end_by_statement(&mut self, at: NodeRef, class: ErrorClass, message: String) {
+    pub(super) fn end_by_statement(&mut self, at: NodeRef, class: ErrorClass, message: String) {
         let path = self.frames[at.0].path.clone();
         let error = Arc::new(StepError::new(class, message, &path));
         self.settle(at, End::Completed(Value::Null));
@@ -129,7 +122,7 @@ impl Dispatcher<'_> {
     /// An expression without a value: a step fails by it, any other statement fails its block.
     pub(super) fn expression_failed(&mut self, program: &Program, at: NodeRef, error: &EvalError) {
         let path = self.path(program, at);
-        let error = Arc::new(StepError::expression(error, &path));
+        let error = Arc::new(StepError::expression(error, &program.plan, &path));
         if self.node(program, at).step().is_some() {
             self.step_failed(at, error);
         } else {
@@ -175,7 +168,7 @@ impl Dispatcher<'_> {
                     self.expression_failed(program, at, &EvalError::plain(message, subject.span));
                 }
             }
-            StepKind::Input(input) => self.start_input(program, at, input),
+            StepKind::Input(input) => self.start_input(program, at, step, input),
             StepKind::Wait(wait) => match &**wait {
                 Wait::Event { on, .. } => self.start_wait(program, at, on),
                 Wait::For(moment) | Wait::Until(moment) => self.start_sleep(program, at, moment),
@@ -203,12 +196,15 @@ impl Dispatcher<'_> {
         self.record(at.0, at.1).started = Some(now);
         self.reached(at, Reached::Started);
         let Some(step) = self.node(program, at).step() else { return Ok(()) };
-        if let Some(within) = step.within()
+        // A form has its end with its question.
+        let asks = matches!(step.kind, StepKind::Input(_));
+        if let Some(within) = step.within().filter(|_| !asks)
             && let Value::Duration(nanos) = self.evaluate(at.0, within)?
         {
             let wait = std::time::Duration::from_nanos(u64::try_from(nanos).unwrap_or(0));
             let path = self.path(program, at);
-            self.within.insert(at, path);
+            let until = now.saturating_add(u64::try_from(wait.as_micros()).unwrap_or(u64::MAX));
+            self.within.insert(at, Within { path, until });
             if self.frames[at.0].aside {
                 // Nobody looked while no process was there, and "it did not happen" wants the whole time.
                 self.set_timer(wait, Timer::Within(at));
@@ -250,9 +246,11 @@ impl Dispatcher<'_> {
         let path = self.path(&program, at);
         self.emit(EventKind::TimerFired { path: &path, timer: Bound::Within });
         let polls = step.until().is_some();
-        let class =
-            if polls { ErrorClass::Validation(Validation::Until) } else { ErrorClass::Transient(Transient::Timeout) };
-        let message = if polls { "what `until` waits for did not come" } else { "the time of `within` is over" };
+        let (class, message) = match &step.kind {
+            StepKind::Wait(_) => (ErrorClass::Expired, "what this waits for did not come in time"),
+            _ if polls => (ErrorClass::Validation(Validation::Until), "what `until` waits for did not come"),
+            _ => (ErrorClass::Transient(Transient::Timeout), "the time of `within` is over"),
+        };
         let mut error = StepError::new(class, message, &path);
         let in_flight = self.leaves.get(&at).is_some_and(Leaf::in_flight);
         if in_flight {
@@ -431,16 +429,8 @@ pub(super) fn truth(value: &Value, span: crate::source::Span) -> Result<bool, Ev
     }
 }
 
-/// A value that may have come from `any`, held against the type that its place has.
-pub(super) fn checked(value: Value, ty: &crate::types::Type, span: crate::source::Span) -> Result<Value, EvalError> {
-    match check_value(&value, ty) {
-        Ok(()) => Ok(value),
-        Err(mismatch) => Err(EvalError::plain(mismatch.to_string(), span)),
-    }
-}
-
 /// Text without quotes.
-fn plain(value: &Value) -> String {
+pub(super) fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.to_string(),
         other => other.preview(80),

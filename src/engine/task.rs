@@ -10,7 +10,6 @@ use super::dispatcher::{Dispatcher, NodeRef};
 use super::event::{Subject, TaskRef};
 use super::frame::{FrameId, Microseconds};
 use super::settle::End;
-use super::step::checked;
 use crate::eval::EvalError;
 use crate::journal::{EventKind, StepError};
 use crate::sema::{Set, Status, Task, TaskId};
@@ -89,7 +88,7 @@ impl Dispatcher<'_> {
         let home = self.task_at(at.0, set.task);
         let task = program.plan.task(set.task);
         let given = set.context.as_ref().map(|code| {
-            let value = self.evaluate(at.0, code).and_then(|value| checked(value, &code.ty, code.span))?;
+            let value = self.evaluate(at.0, code)?;
             fit(task, &value).map_err(|fault| EvalError::plain(fault, code.span))?;
             Ok(value)
         });

@@ -6,11 +6,11 @@ use super::Program;
 use super::attempt::tool_call;
 use super::dispatcher::{Dispatcher, NodeRef};
 use super::frame::{Ending, FrameId, Role, Undone};
-use super::sensitive::{below, in_arguments};
+use super::sensitive::{below, in_arguments, in_output};
 use crate::journal::{ARGUMENTS, EventKind, FormField, Question, StepError, Waiting};
 use crate::protocol::{Sent, StepState};
 use crate::sema::{Step, Undo};
-use crate::types::{ErrorClass, Validation, to_schema};
+use crate::types::{ErrorClass, Validation};
 use crate::value::Value;
 
 impl Dispatcher<'_> {
@@ -133,31 +133,28 @@ impl Dispatcher<'_> {
         let execution = details.and_then(|details| details.execution.as_ref()).map_or(0, |execution| execution.number);
         let arguments = details.and_then(|details| details.arguments.clone());
         let tool = tool_call(program, self, at).map(|(.., signature)| signature.path().into());
+        let arguments = arguments.unwrap_or_else(|| self.no_arguments.clone());
+        let step = self.node(program, at).step();
+        let sensitive = step.map(|step| in_arguments(step, &arguments)).unwrap_or_default();
+        let secret = step.is_some_and(|step| !in_output(step).is_empty());
+        let text = format!("Did `{path}` happen, and what did it give? It is taken back, and its `undo` reads that.");
         let question = Question {
-            kind: Waiting::Answer,
-            text: format!("Did `{path}` happen, and what did it give? It is taken back, and its `undo` reads that.")
-                .into(),
-            by: None,
-            expires: None,
+            asked_at: self.context.host.now(),
             execution,
             tool: tool.unwrap_or_default(),
-            arguments: arguments.unwrap_or_else(|| self.no_arguments.clone()),
-            binding: "".into(),
-            form: vec![FormField {
-                name: "value".into(),
-                ty: undo.gives.to_string(),
-                schema: to_schema(&undo.gives),
-                options: None,
-            }],
+            effect: step.map(|step| step.effect),
+            arguments,
+            sensitive,
+            form: vec![FormField { secret, ..FormField::plain("value", &undo.gives) }],
+            ..Question::plain(Waiting::Answer, text)
         };
         let before = self.state_of(at);
         self.aftermath.asked.insert(at, before);
         if let Some(past) = self.recording.asked(&path, Waiting::Answer, execution) {
             return self.ask_as_before(program, at, past);
         }
-        let labels =
-            self.node(program, at).step().map(|step| below(ARGUMENTS, &in_arguments(step, &question.arguments)));
-        self.emit_labelled(EventKind::StepAsks { path: &path, question: &question }, &labels.unwrap_or_default());
+        let labels = below(ARGUMENTS, &question.sensitive);
+        self.emit_labelled(EventKind::StepAsks { path: &path, question: &question }, &labels);
         self.ask(program, at, Arc::new(question));
     }
 

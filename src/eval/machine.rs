@@ -10,6 +10,7 @@ use crate::builtins::operators::{self, Arithmetic};
 use crate::builtins::{Failure, FailureKind, Function};
 use crate::sema::expr::{Link, LinkOp, MapKey, Matcher, Node, Op, Operator, Piece};
 use crate::source::Span;
+use crate::types::Type;
 use crate::value::{Key, Map, Value};
 
 /// How deep a produced value may nest, so that nothing that walks values meets the end of the stack.
@@ -19,34 +20,39 @@ const MAX_DEPTH: usize = 256;
 /// of a tool has fewer.
 const MOST_PARTS: u64 = 8 * 1024 * 1024;
 
-/// Functions that look at all that is in what they are given.
-const WALKERS: [&str; 4] = ["json", "format", "distinct", "flatten"];
-
 /// So many arguments, receiver included, are passed without an allocation.
 const STACKED_ARGUMENTS: usize = 4;
 
 /// One evaluation.
 pub(super) struct Machine<'a> {
     environment: &'a dyn Environment,
-    pub(super) registers: Vec<Value>,
+    /// The variables of macros; none where nobody has said what it stands for.
+    pub(super) registers: Vec<Option<Value>>,
     remaining: u64,
+    /// Whether a variable was read that stands for nothing yet.
+    pub(super) open: bool,
 }
 
 /// What a node gives.
 pub(super) type Outcome = Result<Value, EvalError>;
 
 impl<'a> Machine<'a> {
-    pub(super) fn new(environment: &'a dyn Environment, registers: u16, limit: u64) -> Self {
-        Self { environment, registers: vec![Value::Null; usize::from(registers)], remaining: limit }
+    pub(super) fn new(environment: &'a dyn Environment, registers: Vec<Option<Value>>, limit: u64) -> Self {
+        Self { environment, registers, remaining: limit, open: false }
     }
 
     /// Evaluates the whole expression.
-    pub(super) fn run(mut self, root: &Node) -> Outcome {
+    pub(super) fn run(&mut self, root: &Node) -> Outcome {
         let value = self.node(root)?;
         if !is_read(root) {
             bounded(&value, root.span)?;
         }
         Ok(value)
+    }
+
+    /// How much may still be done.
+    pub(super) fn left(&self) -> u64 {
+        self.remaining
     }
 
     /// Evaluates one operation. The arms are calls, which keeps the frames of deep nesting small.
@@ -55,7 +61,7 @@ impl<'a> Machine<'a> {
         match &node.op {
             Op::Constant(value) => Ok(value.clone()),
             Op::Place(place) => self.environment.value(*place),
-            Op::Register(register) => Ok(self.register(*register)),
+            Op::Register(register) => self.register(*register, node.span),
             Op::Template(pieces) => self.template(pieces, node.span),
             Op::List(elements) => self.list(elements, node.span),
             Op::Map(entries) => self.map(entries, node.span),
@@ -89,8 +95,14 @@ impl<'a> Machine<'a> {
         }
     }
 
-    fn register(&self, register: u16) -> Value {
-        self.registers.get(usize::from(register)).cloned().unwrap_or(Value::Null)
+    fn register(&mut self, register: u16, span: Span) -> Outcome {
+        match self.registers.get(usize::from(register)) {
+            Some(Some(value)) => Ok(value.clone()),
+            Some(None) | None => {
+                self.open = true;
+                Err(unset(span))
+            }
+        }
     }
 
     fn whole_path(&mut self, base: &Node, links: &[Link]) -> Outcome {
@@ -186,7 +198,7 @@ impl<'a> Machine<'a> {
         for value in values {
             // What a function reads is work as well as what it makes.
             self.charge_for(value, span)?;
-            if WALKERS.contains(&function.name) {
+            if function.walks {
                 bounded(value, span)?;
             }
         }
@@ -211,10 +223,10 @@ impl<'a> Machine<'a> {
         Ok(value)
     }
 
-    fn list(&mut self, elements: &[Node], span: Span) -> Outcome {
+    fn list(&mut self, elements: &[(Node, Type)], span: Span) -> Outcome {
         self.charge(elements.len() as u64, span)?;
         let mut values = Vec::with_capacity(elements.len());
-        for element in elements {
+        for (element, _) in elements {
             values.push(self.node(element)?);
         }
         Ok(Value::from(values))
@@ -290,8 +302,8 @@ impl<'a> Machine<'a> {
             Operator::Add => Arithmetic::Add,
             Operator::Subtract => Arithmetic::Subtract,
             Operator::Multiply => Arithmetic::Multiply,
-            Operator::Divide => Arithmetic::Divide,
-            Operator::Remainder => Arithmetic::Remainder,
+            Operator::Divide | Operator::DivideNonzero => Arithmetic::Divide,
+            Operator::Remainder | Operator::RemainderNonzero => Arithmetic::Remainder,
         };
         let value = operators::arithmetic(arithmetic, left, right).map_err(EvalError::at(span))?;
         self.charge_for(&value, span)?;
@@ -324,6 +336,11 @@ impl<'a> Machine<'a> {
 #[cold]
 fn too_much_work(span: Span) -> EvalError {
     EvalError::new(FailureKind::CostLimit, "the expression does more work than one evaluation may", span)
+}
+
+#[cold]
+fn unset(span: Span) -> EvalError {
+    EvalError::new(FailureKind::Unknown, "this variable stands for nothing yet", span)
 }
 
 #[cold]

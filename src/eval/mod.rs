@@ -1,6 +1,8 @@
 //! Pure evaluation of checked expressions.
 
 mod comprehension;
+mod constants;
+mod known;
 mod machine;
 mod path;
 mod text;
@@ -13,9 +15,11 @@ use crate::protocol::StepState;
 use crate::sema::Place;
 use crate::sema::expr::Code;
 use crate::source::Span;
-use crate::types::{ErrorClass, Validation};
+use crate::types::{ErrorClass, Validation, convert};
 use crate::value::Value;
 
+pub use constants::{Constants, LedTo, Lost};
+pub use known::{AlwaysFails, Came, Folding, Knowledge, come};
 pub use text::{TextError, eval_text};
 
 /// What an expression may ask of the run around it.
@@ -56,7 +60,13 @@ pub fn evaluate(code: &Code, environment: &dyn Environment) -> Result<Value, Eva
 /// # Errors
 /// As [`evaluate`].
 pub fn evaluate_within(code: &Code, environment: &dyn Environment, limit: u64) -> Result<Value, EvalError> {
-    machine::Machine::new(environment, code.registers, limit).run(&code.root)
+    let value = machine::Machine::new(environment, vec![None; usize::from(code.registers)], limit).run(&code.root)?;
+    match &code.into {
+        Some(place) => {
+            convert(value, &place.to).map_err(|mismatch| EvalError::new(FailureKind::Misfit, mismatch.to_string(), code.span))
+        }
+        None => Ok(value),
+    }
 }
 
 impl EvalError {

@@ -1,14 +1,11 @@
 //! Evaluating with what is known: names without a value make an expression unknown, not wrong.
 
-use std::cell::Cell;
 use std::sync::Arc;
 
 use super::{Known, Unknown};
-use crate::eval::{Environment, EvalError, evaluate};
-use crate::protocol::StepState;
+use crate::eval::{self, Came, Knowledge};
 use crate::sema::expr::Code;
 use crate::sema::{BlockId, Place, Plan};
-use crate::source::Span;
 use crate::tools::Permissions;
 use crate::value::Value;
 
@@ -38,14 +35,6 @@ pub(super) enum Condition {
     Unknown,
 }
 
-/// What an expression comes to.
-pub(super) enum Came {
-    Value(Value),
-    Unknown,
-    /// It fails whatever happens.
-    Fails(EvalError),
-}
-
 impl Frame {
     pub(super) fn new(plan: &Arc<Plan>, block: BlockId, permissions: Arc<Permissions>) -> Self {
         let of = plan.block(block);
@@ -66,10 +55,6 @@ impl Frame {
 struct Around<'a> {
     frames: &'a [Frame],
     frame: usize,
-    /// A value was asked for that is not known: an error may come of that alone.
-    missing: Cell<bool>,
-    /// A state was asked for: what came of it means nothing.
-    guessed: Cell<bool>,
 }
 
 impl Around<'_> {
@@ -82,40 +67,20 @@ impl Around<'_> {
     }
 }
 
-impl Environment for Around<'_> {
-    fn value(&self, place: Place) -> Result<Value, EvalError> {
-        self.slot(place).cloned().ok_or_else(|| {
-            self.missing.set(true);
-            EvalError::plain("it is not known yet", Span::at(0))
-        })
-    }
-
-    fn state(&self, _place: Place) -> StepState {
-        self.guessed.set(true);
-        StepState::Pending
-    }
-
-    fn winner(&self, _place: Place) -> Option<Arc<str>> {
-        self.guessed.set(true);
-        None
+impl Knowledge for Around<'_> {
+    fn known(&self, place: Place) -> Option<Value> {
+        self.slot(place).cloned()
     }
 }
 
 /// What an expression in a frame comes to.
 pub(super) fn come(frames: &[Frame], frame: usize, code: &Code) -> Came {
-    let around = Around { frames, frame, missing: Cell::new(false), guessed: Cell::new(false) };
-    let came = evaluate(code, &around);
-    match came {
-        _ if around.guessed.get() => Came::Unknown,
-        Ok(value) => Came::Value(value),
-        Err(_) if around.missing.get() => Came::Unknown,
-        Err(error) => Came::Fails(error),
-    }
+    eval::come(code, &Around { frames, frame })
 }
 
 /// What stands for an expression that has no value.
 pub(super) fn unknown(frames: &[Frame], frame: usize, code: &Code, text: Option<String>) -> Unknown {
-    let around = Around { frames, frame, missing: Cell::new(false), guessed: Cell::new(false) };
+    let around = Around { frames, frame };
     let missing = code.reads.iter().filter(|read| around.slot(read.place).is_none());
     let mut after: Vec<Arc<str>> = Vec::new();
     for read in missing {

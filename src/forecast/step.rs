@@ -9,7 +9,7 @@ use super::walk::Walk;
 use super::{Gate, Item, Known, Permission, Runs};
 use crate::secrets::hidden;
 use crate::sema::expr::Code;
-use crate::sema::{BlockId, Call, Each, Node, Repeat, Step, StepKind, Target, Wait};
+use crate::sema::{BlockId, Call, Each, Input, Node, Repeat, Step, StepKind, Target, Wait};
 use crate::tools::{sensitive_arguments, wanted_permission};
 use crate::types::{Signature, Type};
 use crate::value::{Key, Value};
@@ -61,9 +61,7 @@ impl Walk<'_> {
                 None
             }
             StepKind::Input(input) => {
-                let by = input.by.as_ref();
-                item.confirm = Some(self.question(frame, &input.prompt, by, input.expires.as_ref()));
-                self.items.push(item);
+                self.form(frame, input, step, item);
                 None
             }
             StepKind::Wait(wait) => {
@@ -82,6 +80,17 @@ impl Walk<'_> {
         let inner = self.open_block(frame, body, path);
         self.block(inner, runs);
         self.frames[inner].value.clone()
+    }
+
+    /// What is known of a form, and what stands in its fields.
+    fn form(&mut self, frame: usize, input: &Input, step: &Step, mut item: Item) {
+        for field in input.fields.iter().filter(|field| field.sensitive.is_empty()) {
+            if let Some(code) = field.known.as_ref().or(field.prefill.as_ref()) {
+                self.take(frame, &field.name, code, &mut item);
+            }
+        }
+        item.confirm = Some(self.question(frame, &input.prompt, input.by.as_ref(), step.within()));
+        self.items.push(item);
     }
 
     fn wait(&mut self, frame: usize, wait: &Wait, mut item: Item) {

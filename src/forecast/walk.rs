@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::knowledge::{Came, Condition, Frame, come, unknown};
+use super::knowledge::{Condition, Frame, come, unknown};
 use super::{Forecast, Item, Known, Runs, Surroundings};
+use crate::eval::Came;
 use crate::secrets::Redactor;
 use crate::sema::expr::Code;
 use crate::sema::{BlockId, Listener, Node, NodeKind, Plan};

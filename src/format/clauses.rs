@@ -4,7 +4,7 @@ use super::comments::Gap;
 use super::document::Break;
 use super::parts::{Part, present};
 use super::printer::Printer;
-use crate::syntax::ast::{Clause, ClauseKind, ErrorPattern, Undo};
+use crate::syntax::ast::{ArmBody, Clause, ClauseKind, ErrorPattern, Name, Undo};
 
 /// A clause and the comments beside it.
 struct Placed<'a> {
@@ -14,8 +14,9 @@ struct Placed<'a> {
 }
 
 impl<'a> Printer<'a> {
-    /// Clauses of a body that ends at `behind`. The `when` of a block stands on its closing line.
-    pub fn clauses(&mut self, clauses: &'a [Clause], behind: u32, block: bool) {
+    /// Clauses of a body that ends at `behind`. The `when` of a block stands on its closing line, and the bound of a form is
+    /// called `within`.
+    pub fn clauses(&mut self, clauses: &'a [Clause], behind: u32, (block, form): (bool, bool)) {
         let (head, mut placed) = self.placed(clauses, behind);
         self.trailing(head);
         placed.sort_by_key(|placed| placed.clause.kind.rank());
@@ -30,7 +31,7 @@ impl<'a> Printer<'a> {
                 self.line(Break::Hard);
             }
             let slot = self.above(Gap { blank: false, ..gap });
-            self.clause(&clause.kind);
+            self.clause(&clause.kind, form);
             self.hoist(slot, clause.span.start, clause.span.end);
             self.trailing(trailing);
         }
@@ -63,7 +64,7 @@ impl<'a> Printer<'a> {
         (head, placed)
     }
 
-    fn clause(&mut self, kind: &'a ClauseKind) {
+    fn clause(&mut self, kind: &'a ClauseKind, form: bool) {
         match kind {
             ClauseKind::When(condition) => {
                 self.word("when ");
@@ -76,12 +77,20 @@ impl<'a> Printer<'a> {
                 let expires = expires.as_ref().map(|expires| Part::Expr("expires ", expires));
                 self.value_with(text, &present([by, expires]));
             }
+            ClauseKind::By(role) => {
+                self.word("by ");
+                self.value(role);
+            }
             ClauseKind::Timeout(duration) => {
                 self.word("timeout ");
                 self.value(duration);
             }
             ClauseKind::Within(duration) => {
                 self.word("within ");
+                self.value(duration);
+            }
+            ClauseKind::Expires(duration) => {
+                self.word(if form { "within " } else { "expires " });
                 self.value(duration);
             }
             ClauseKind::Retry(settings) => {
@@ -97,21 +106,7 @@ impl<'a> Printer<'a> {
                 self.value(duration);
             }
             ClauseKind::Verify { .. } => self.verify(kind),
-            ClauseKind::Recover { pattern, binding, body } => {
-                self.word("recover ");
-                match pattern {
-                    ErrorPattern::Any => self.word("_"),
-                    ErrorPattern::Classes(classes) => self.classes(classes),
-                }
-                self.word(" ");
-                if let Some(binding) = binding {
-                    self.word("as ");
-                    self.variable(&binding.text);
-                    self.word(" ");
-                }
-                self.word("=> ");
-                self.arm_body(body);
-            }
+            ClauseKind::Recover { pattern, binding, body } => self.recover(pattern, binding.as_ref(), body),
             ClauseKind::Undo(Undo::Call(call)) => {
                 self.word("undo ");
                 self.value(call);
@@ -122,6 +117,22 @@ impl<'a> Printer<'a> {
             }
             ClauseKind::Error => {}
         }
+    }
+
+    fn recover(&mut self, pattern: &'a ErrorPattern, binding: Option<&'a Name>, body: &'a ArmBody) {
+        self.word("recover ");
+        match pattern {
+            ErrorPattern::Any => self.word("_"),
+            ErrorPattern::Classes(classes) => self.classes(classes),
+        }
+        self.word(" ");
+        if let Some(binding) = binding {
+            self.word("as ");
+            self.variable(&binding.text);
+            self.word(" ");
+        }
+        self.word("=> ");
+        self.arm_body(body);
     }
 
     fn verify(&mut self, kind: &'a ClauseKind) {

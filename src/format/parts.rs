@@ -4,7 +4,7 @@ use super::document::Break;
 use super::expressions::closes_itself;
 use super::printer::Printer;
 use crate::source::Span;
-use crate::syntax::ast::{After, Expr, Name, TypeExpr};
+use crate::syntax::ast::{Expr, Name, TypeExpr};
 use crate::syntax::precedence::Level;
 
 /// One such part.
@@ -13,7 +13,8 @@ pub(super) enum Part<'a> {
     Type(&'static str, &'a TypeExpr),
     Name(&'static str, &'a Name),
     Classes(&'static str, &'a [Name]),
-    After(&'a After),
+    /// `after a, b`
+    After(&'a [Name]),
     /// A word alone, which has no place of its own.
     Word(&'static str),
 }
@@ -24,9 +25,7 @@ impl<'a> Part<'a> {
             Self::Expr(_, expr) => Some(expr.span),
             Self::Type(_, ty) => Some(ty.span),
             Self::Name(_, name) => Some(name.span),
-            Self::Classes(_, names) => whole(names),
-            Self::After(After::Names(names)) => whole(names),
-            Self::After(After::None(span)) => Some(*span),
+            Self::Classes(_, names) | Self::After(names) => whole(names),
             Self::Word(_) => None,
         }
     }
@@ -104,17 +103,8 @@ impl<'a> Printer<'a> {
         self.above(super::comments::Gap { trailing: None, blank: false, ..gap })
     }
 
-    fn after(&mut self, after: &'a After) {
+    fn after(&mut self, names: &'a [Name]) {
         self.word("after ");
-        match after {
-            After::None(_) => self.word("none"),
-            After::Names(names) => self.filled(names, |this, name| {
-                if &*name.text == "none" {
-                    this.word("`none`");
-                } else {
-                    this.variable(&name.text);
-                }
-            }),
-        }
+        self.filled(names, |this, name| this.variable(&name.text));
     }
 }

@@ -37,12 +37,16 @@ impl<'a> Printer<'a> {
                 self.value(value);
             }
             StatementKind::If { arms, otherwise } => self.if_statement(arms, otherwise.as_ref()),
+            StatementKind::Parallel(block) => {
+                self.keyword("parallel");
+                self.block(block);
+            }
             StatementKind::Task { name, title, statuses, context, external } => {
                 self.task(name, title, statuses, context.as_deref(), *external);
             }
             StatementKind::Set { task, status, context, when, after } => {
                 let when = when.as_ref().map(|when| Part::Expr("when ", when));
-                let parts = present([when, after.as_ref().map(Part::After)]);
+                let parts = present([when, after.as_ref().map(|names| Part::After(names))]);
                 self.set(task, status, context.as_deref(), &parts);
             }
             StatementKind::Listener { name, on, payload, binding, when, max, body } => {

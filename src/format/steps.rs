@@ -3,7 +3,9 @@
 use super::parts::{Part, present};
 use super::printer::{Brackets, Printer};
 use crate::source::Span;
-use crate::syntax::ast::{Arm, ArmBody, Block, Expr, InputField, Name, Step, StepBody, WaitFor};
+use crate::syntax::ast::{
+    Argument, Arm, ArmBody, Block, Expr, InputField, Name, Step, StepBody, TypeExpr, WaitFor,
+};
 
 /// Words that begin other bodies than calls.
 const BODY_WORDS: [&str; 8] = ["each", "repeat", "race", "match", "input", "wait", "ask", "infer"];
@@ -27,7 +29,8 @@ impl<'a> Printer<'a> {
             | StepBody::Wait(_)
             | StepBody::Error => false,
         };
-        self.clauses(&step.clauses, end, block);
+        let form = matches!(step.body, StepBody::Input { .. });
+        self.clauses(&step.clauses, end, (block, form));
     }
 
     /// The body, which begins behind the given place; gives the place behind it.
@@ -37,21 +40,8 @@ impl<'a> Printer<'a> {
                 self.expr_not_beginning_with(call, &BODY_WORDS, false);
                 call.span.end
             }
-            StepBody::Ask { agent, arguments, returns } => {
-                self.word("ask ");
-                self.name(agent);
-                self.arguments(arguments, Span { start: agent.span.end, end: returns.span.start });
-                self.word(" -> ");
-                self.ty(returns);
-                returns.span.end
-            }
-            StepBody::Infer { arguments, returns } => {
-                self.word("infer");
-                self.arguments(arguments, Span { start: from, end: returns.span.start });
-                self.word(" -> ");
-                self.ty(returns);
-                returns.span.end
-            }
+            StepBody::Ask { agent, arguments, returns } => self.ask(agent, arguments, returns),
+            StepBody::Infer { arguments, returns } => self.infer(arguments, returns, from),
             StepBody::Do(block) => {
                 self.word("do ");
                 self.block(block);
@@ -76,12 +66,28 @@ impl<'a> Printer<'a> {
             }
             StepBody::Race(arms) => self.race(arms, from),
             StepBody::Match { subject, arms } => self.match_step(subject, arms),
-            StepBody::Input { prompt, by, expires, fields } => {
-                self.input(prompt, by.as_deref(), expires.as_deref(), fields)
-            }
+            StepBody::Input { prompt, form, fields } => self.input(prompt, *form, fields),
             StepBody::Wait(wait) => self.wait(wait),
             StepBody::Error => from,
         }
+    }
+
+    fn ask(&mut self, agent: &'a Name, arguments: &'a [Argument], returns: &'a TypeExpr) -> u32 {
+        self.word("ask ");
+        self.name(agent);
+        self.arguments(arguments, Span { start: agent.span.end, end: returns.span.start });
+        self.word(" -> ");
+        self.ty(returns);
+        returns.span.end
+    }
+
+    /// `from` is a place before its parentheses.
+    fn infer(&mut self, arguments: &'a [Argument], returns: &'a TypeExpr, from: u32) -> u32 {
+        self.word("infer");
+        self.arguments(arguments, Span { start: from, end: returns.span.start });
+        self.word(" -> ");
+        self.ty(returns);
+        returns.span.end
     }
 
     fn each(&mut self, element: &'a Name, index: Option<&'a Name>, list: &'a Expr, parts: &[Part<'a>]) {
@@ -163,6 +169,12 @@ impl<'a> Printer<'a> {
                 self.word("do ");
                 self.block(block);
             }
+            ArmBody::Ask { agent, arguments, returns } => {
+                self.ask(agent, arguments, returns);
+            }
+            ArmBody::Infer { span, arguments, returns } => {
+                self.infer(arguments, returns, span.start);
+            }
             ArmBody::Fail { class, message } => self.failure(class, message.as_deref()),
         }
     }
@@ -176,35 +188,24 @@ impl<'a> Printer<'a> {
         }
     }
 
-    fn input(
-        &mut self,
-        prompt: &'a Expr,
-        by: Option<&'a Expr>,
-        expires: Option<&'a Expr>,
-        fields: &'a [InputField],
-    ) -> u32 {
+    fn input(&mut self, prompt: &'a Expr, form: Span, fields: &'a [InputField]) -> u32 {
         self.word("input ");
-        let parts =
-            present([by.map(|by| Part::Expr("by ", by)), expires.map(|expires| Part::Expr("expires ", expires))]);
-        self.value_with(prompt, &parts);
+        self.value(prompt);
         self.word(" -> ");
-        let ends = [Some(prompt), by, expires].into_iter().flatten().map(|expr| expr.span.end);
-        let region = self.braces(ends.max().unwrap_or(0), fields.last().map(|field| field_span(field).end));
-        self.list(Brackets::OBJECT, region, fields, field_span, |this, field| {
+        self.list(Brackets::OBJECT, form, fields, field_span, |this, field| {
             this.name(&field.name);
             this.word(": ");
             this.ty(&field.ty);
-            // `in` stands first: behind a default it would be an operator.
-            if let Some(options) = &field.options {
-                this.word(" in ");
-                this.value(options);
-            }
-            if let Some(default) = &field.default {
-                this.word(" = ");
-                this.value(default);
+            // `in` stands first: behind a value it would be an operator.
+            let parts = [(" in ", &field.options), (" known ", &field.known), (" = ", &field.prefill)];
+            for (word, value) in parts {
+                if let Some(value) = value {
+                    this.word(word);
+                    this.value(value);
+                }
             }
         });
-        region.end
+        form.end
     }
 
     fn wait(&mut self, wait: &'a WaitFor) -> u32 {
@@ -233,11 +234,12 @@ fn arm_end(body: &ArmBody) -> u32 {
     match body {
         ArmBody::Expr(expr) => expr.span.end,
         ArmBody::Do(Block { span, .. }) => span.end,
+        ArmBody::Ask { returns, .. } | ArmBody::Infer { returns, .. } => returns.span.end,
         ArmBody::Fail { class, message } => message.as_ref().map_or(class.span.end, |message| message.span.end),
     }
 }
 
 fn field_span(field: &InputField) -> Span {
-    let values = [field.default.as_ref(), field.options.as_ref()].into_iter().flatten().map(|expr| expr.span.end);
+    let values = [&field.prefill, &field.known, &field.options].into_iter().flatten().map(|expr| expr.span.end);
     Span { start: field.name.span.start, end: values.fold(field.ty.span.end, u32::max) }
 }

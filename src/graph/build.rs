@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use petgraph::graph::{DiGraph, NodeIndex};
 
-use super::order::Order;
+use super::order::{add_sequences, standings};
 use super::{BlockGraph, Edge, FiringRead, Graph, Slots, Vertex, Waits};
 use crate::sema::expr::ReadKind;
 use crate::sema::{Block, Event, EventKind, Node, NodeKind, Plan, TaskId};
@@ -31,12 +31,13 @@ pub fn build(plan: &Plan) -> Graph {
 
 fn build_block(block: &Block, outer: &[BTreeSet<OuterRead>]) -> (BlockGraph, BTreeSet<OuterRead>) {
     let mut dag: DiGraph<Vertex, Edge, u32> = DiGraph::with_capacity(block.nodes.len(), block.nodes.len() * 2);
-    for node in &block.nodes {
-        dag.add_node(vertex(node));
+    let mut barriers = Vec::with_capacity(block.nodes.len());
+    for standing in standings(block) {
+        dag.add_node(standing.vertex());
+        barriers.push(standing.is_barrier());
     }
     let slots = Slots::of(block);
     let mut outward = BTreeSet::new();
-    let mut order = Order::default();
     let mut tasks = Tasks::default();
     let mut reads = BTreeSet::new();
     let mut firing_reads = Vec::new();
@@ -70,12 +71,10 @@ fn build_block(block: &Block, outer: &[BTreeSet<OuterRead>]) -> (BlockGraph, BTr
         }
         tasks.add(&mut dag, target, node, &slots);
         firings(block, super::narrow(index), outer, &slots, &mut firing_reads);
-        if let Some(step) = node.step() {
-            order.add(&mut dag, target, step, !node.guard.is_empty());
-        }
     }
+    add_sequences(&mut dag, block);
     let waits = waits(&dag);
-    (BlockGraph { dag, nodes: block.nodes.len(), waits, slots, firing_reads }, outward)
+    (BlockGraph { dag, nodes: block.nodes.len(), barriers, waits, slots, firing_reads }, outward)
 }
 
 /// The statements above a reader that may give it the value of a slot: not those in other branches of an `if` around it.
@@ -125,7 +124,7 @@ impl Tasks {
         self.changed.get(&task).copied().unwrap_or(source)
     }
 
-    /// The edges that a statement has because of tasks: `set`s of one task keep their order, events start listeners.
+    /// The edges that a statement has because of tasks: events start listeners.
     fn add(&mut self, dag: &mut DiGraph<Vertex, Edge, u32>, target: NodeIndex, node: &Node, slots: &Slots) {
         match &node.kind {
             NodeKind::Task(task) => {
@@ -133,9 +132,7 @@ impl Tasks {
                 self.changed.insert(*task, target.index());
             }
             NodeKind::Set(set) => {
-                if let Some(before) = self.changed.insert(set.task, target.index()) {
-                    dag.add_edge(NodeIndex::new(before), target, Edge::Settle);
-                }
+                self.changed.insert(set.task, target.index());
             }
             NodeKind::Condition(_)
             | NodeKind::Let(_)
@@ -185,23 +182,6 @@ fn collect_reads(node: &Node, outer: &[BTreeSet<OuterRead>], reads: &mut BTreeSe
     });
 }
 
-fn vertex(node: &Node) -> Vertex {
-    match &node.kind {
-        NodeKind::Fail(_) if node.guard.is_empty() => Vertex::Everything,
-        NodeKind::Reply(_) | NodeKind::Yield(_) | NodeKind::Next(_) => Vertex::Everything,
-        NodeKind::Set(set) if set.waits_for_all => Vertex::Everything,
-        NodeKind::Step(step) if !step.effect.floats() => Vertex::Decisions,
-        NodeKind::Step(_)
-        | NodeKind::Fail(_)
-        | NodeKind::Condition(_)
-        | NodeKind::Let(_)
-        | NodeKind::Ensure { .. }
-        | NodeKind::Task(_)
-        | NodeKind::Set(_)
-        | NodeKind::Listener(_) => Vertex::Free,
-    }
-}
-
 fn waits(dag: &DiGraph<Vertex, Edge, u32>) -> Vec<Waits> {
     let mut waits = vec![Waits::default(); dag.node_count()];
     for edge in dag.raw_edges() {
@@ -214,7 +194,6 @@ fn waits(dag: &DiGraph<Vertex, Edge, u32>) -> Vec<Waits> {
             target.guard += 1;
         } else {
             target.rest += 1;
-            target.order += u32::from(edge.weight.keeps_order());
         }
     }
     waits

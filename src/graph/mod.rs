@@ -13,6 +13,7 @@ use petgraph::graph::{DiGraph, NodeIndex};
 
 pub use build::build;
 pub use needed::needed;
+pub use order::awaited_by_place;
 pub use picture::drawing;
 pub use slots::{Slots, exclusive};
 
@@ -33,6 +34,8 @@ pub struct BlockGraph {
     pub dag: DiGraph<Vertex, Edge, u32>,
     /// How many vertices are nodes of the block.
     pub nodes: usize,
+    /// Whether reads below a node wait for it, by the number of the node.
+    pub barriers: Vec<bool>,
     /// What each vertex waits for at the start.
     pub waits: Vec<Waits>,
     /// The nodes whose value each slot of the frame holds.
@@ -54,16 +57,27 @@ pub struct FiringRead {
 
 /// What a vertex waits for beside its edges.
 ///
-/// A statement that waits for everything above it would have an edge from each; it has a barrier instead.
+/// What stands above a statement needs no edges: a run keeps, for each block, the mark above which everything has settled,
+/// the mark above which every barrier has, and the mark above which everything has been decided.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Vertex {
     Free,
-    /// Every `ensure`, guarded `fail` and guarded `reply` above has been decided.
+    /// Every `ensure` and every guarded `fail`, `reply`, `yield` and `next` above has been decided.
     Decisions,
-    /// Everything above has settled.
-    Everything,
+    /// The same, and every barrier above the node with this number has settled.
+    Barriers(u32),
+    /// Everything above the node with this number has settled.
+    Everything(u32),
     /// No statement: many edges joined into one, so that their number stays linear.
     Join,
+}
+
+impl Vertex {
+    /// Whether everything above some place has to settle first.
+    #[must_use]
+    pub const fn waits_for_everything(self) -> bool {
+        matches!(self, Self::Everything(_))
+    }
 }
 
 /// Why one statement waits for another.
@@ -77,10 +91,8 @@ pub enum Edge {
     Guard,
     /// Named in `after`.
     After,
-    /// An earlier effect on the same state: an `after` that the language writes.
-    Effect,
-    /// An earlier read of the state that it changes: only settling is awaited.
-    Settle,
+    /// It stands above in one branch of a `parallel`: only settling is awaited.
+    Place,
     /// An event of it may start the other, which does not wait for that.
     Listener,
 }
@@ -92,8 +104,6 @@ pub struct Waits {
     pub guard: u32,
     /// All others.
     pub rest: u32,
-    /// Those of the others that keep an order.
-    pub order: u32,
 }
 
 impl Edge {
@@ -106,14 +116,7 @@ impl Edge {
     /// Whether a reader cannot run where the statement before it gave nothing.
     #[must_use]
     pub const fn needs_success(self) -> bool {
-        matches!(self, Self::Data | Self::Guard | Self::After | Self::Effect)
-    }
-
-    /// Whether only an order is kept. A statement that is skipped keeps it for those behind it: what they wait for is
-    /// everything above, and the edge from the last one stands for all.
-    #[must_use]
-    pub const fn keeps_order(self) -> bool {
-        matches!(self, Self::Effect | Self::Settle)
+        matches!(self, Self::Data | Self::Guard | Self::After)
     }
 
     /// The word for it in drawings.
@@ -124,8 +127,7 @@ impl Edge {
             Self::State => "state",
             Self::Guard => "guard",
             Self::After => "after",
-            Self::Effect => "effect",
-            Self::Settle => "order",
+            Self::Place => "place",
             Self::Listener => "listener",
         }
     }
@@ -143,6 +145,12 @@ impl BlockGraph {
         use petgraph::visit::EdgeRef;
         let edges = self.dag.edges_directed(NodeIndex::new(vertex), petgraph::Direction::Incoming);
         edges.map(|edge| (edge.source().index(), *edge.weight()))
+    }
+
+    /// Whether reads below a node wait for it.
+    #[must_use]
+    pub fn is_barrier(&self, node: u32) -> bool {
+        self.barriers.get(node as usize).copied().unwrap_or(false)
     }
 
     /// The vertices that wait for this one, in the order in which they were written.

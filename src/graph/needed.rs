@@ -7,11 +7,10 @@ use petgraph::graph::NodeIndex;
 use petgraph::visit::EdgeRef as _;
 
 use super::{BlockGraph, Edge, Vertex};
-use crate::sema::{Block, NodeKind};
+use crate::sema::{Block, Node, NodeKind};
 
-/// The vertices that this one needs, itself included: what it reads, its guard, what stands in its `after`, earlier calls
-/// on the same state, and the decisions above it. A read that it must not overtake counts: later it would see what the
-/// effect has changed.
+/// The vertices that this one needs, itself included: what it reads, its guard, what stands in its `after`, the decisions
+/// above it, and what it waits for because of its place.
 #[must_use]
 pub fn needed(graph: &BlockGraph, block: &Block, target: u32) -> BTreeSet<u32> {
     let mut found = BTreeSet::new();
@@ -22,17 +21,20 @@ pub fn needed(graph: &BlockGraph, block: &Block, target: u32) -> BTreeSet<u32> {
         }
         for edge in graph.dag.edges_directed(NodeIndex::new(vertex as usize), Direction::Incoming) {
             match edge.weight() {
-                Edge::Data | Edge::State | Edge::Guard | Edge::After | Edge::Effect | Edge::Settle => {
+                Edge::Data | Edge::State | Edge::Guard | Edge::After | Edge::Place => {
                     open.push(super::narrow(edge.source().index()));
                 }
                 Edge::Listener => {}
             }
         }
-        let above = || (0..vertex).filter(|above| (*above as usize) < graph.nodes);
+        let decisions = (0..vertex).filter(|above| block.nodes.get(*above as usize).is_some_and(Node::decides));
         match graph.vertex(vertex) {
             Vertex::Free | Vertex::Join => {}
-            Vertex::Decisions => open.extend(above().filter(|above| block.nodes[*above as usize].decides())),
-            Vertex::Everything => open.extend(above()),
+            Vertex::Decisions => open.extend(decisions),
+            Vertex::Barriers(place) => {
+                open.extend(decisions.chain((0..place).filter(|above| graph.is_barrier(*above))));
+            }
+            Vertex::Everything(place) => open.extend(0..place),
         }
         if (vertex as usize) < graph.nodes && block.nodes[vertex as usize].event().is_some() {
             // Who brings the event about is not told by edges.

@@ -1,137 +1,125 @@
-//! Effect order: calls that change one state keep the order in which they are written; reads float between them.
+//! The order of the page: what a statement waits for because of its place.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
-use petgraph::Direction;
 use petgraph::graph::{DiGraph, NodeIndex};
-use petgraph::visit::EdgeRef;
 
-use super::{Edge, Vertex};
-use crate::sema::{Step, Touch};
+use super::{BlockGraph, Edge, Vertex, narrow};
+use crate::sema::{Block, Node, NodeKind, OrderClass, Parallel};
 
 type Dag = DiGraph<Vertex, Edge, u32>;
 
-/// The calls that later ones on the same state still have to wait for, by namespace and resource.
-#[derive(Default)]
-pub(super) struct Order {
-    namespaces: BTreeMap<Arc<str>, States>,
-}
-
-/// The last calls on one state.
-#[derive(Default)]
-struct Frontier {
-    effects: Vec<NodeIndex>,
-    /// Reads since the last effect.
-    reads: Vec<NodeIndex>,
-}
-
-impl Order {
-    /// Adds the edges that a step has because of the state that it touches. One that is `guarded` may be skipped before
-    /// the data that it reads is there; so that those behind it wait for what is above it all the same, its edges of order
-    /// stand beside those of data.
-    pub(super) fn add(&mut self, dag: &mut Dag, node: NodeIndex, step: &Step, guarded: bool) {
-        for touch in &step.touches {
-            if !self.namespaces.contains_key(&touch.namespace) {
-                self.namespaces.insert(touch.namespace.clone(), BTreeMap::new());
-            }
-            let Some(states) = self.namespaces.get_mut(&touch.namespace) else { continue };
-            if touch.effect.floats() {
-                add_read(dag, states, node, touch);
-            } else {
-                add_effect(dag, states, node, touch, Place { unordered: step.unordered, guarded });
-            }
-        }
-    }
-}
-
-/// How an effect stands among others.
+/// The part of a node in the order of its block, `parallel` blocks taken as a whole.
 #[derive(Clone, Copy)]
-struct Place {
-    /// `after none`
-    unordered: bool,
-    guarded: bool,
+pub(super) struct Standing<'a> {
+    index: u32,
+    node: &'a Node,
+    parallel: Option<&'a Parallel>,
 }
 
-type States = BTreeMap<Option<Arc<str>>, Frontier>;
+/// The nodes of a block in order, each with its standing.
+pub(super) fn standings(block: &Block) -> impl Iterator<Item = Standing<'_>> {
+    block.nodes.iter().enumerate().map(|(index, node)| Standing::new(block, narrow(index), node))
+}
 
-fn add_read(dag: &mut Dag, states: &mut States, node: NodeIndex, touch: &Touch) {
-    if touch.resource.is_none() {
-        gather(states);
+impl<'a> Standing<'a> {
+    fn new(block: &'a Block, index: u32, node: &'a Node) -> Self {
+        Self { index, node, parallel: block.parallel_around(index) }
     }
-    for state in overlapping(touch) {
-        let Some(frontier) = states.get_mut(&state) else { continue };
-        if let Some(effect) = joined(dag, &mut frontier.effects, Edge::Effect) {
-            add_edge(dag, effect, node, Edge::Effect, false);
+
+    /// What the node waits for beside its edges.
+    pub(super) fn vertex(self) -> Vertex {
+        if self.node.after.is_empty() { self.place() } else { Vertex::Decisions }
+    }
+
+    /// What it waits for where it names nothing in `after`.
+    fn place(self) -> Vertex {
+        match &self.node.kind {
+            NodeKind::Listener(_) | NodeKind::Task(_) => Vertex::Free,
+            NodeKind::Condition(_) | NodeKind::Let(_) | NodeKind::Ensure { .. } => Vertex::Decisions,
+            NodeKind::Fail(_) | NodeKind::Reply(_) | NodeKind::Yield(_) | NodeKind::Next(_) => {
+                Vertex::Everything(self.index)
+            }
+            NodeKind::Step(_) | NodeKind::Set(_) => {
+                let place = self.parallel.map_or(self.index, |parallel| parallel.nodes.start);
+                match self.order() {
+                    OrderClass::Pure => Vertex::Decisions,
+                    OrderClass::Read => Vertex::Barriers(place),
+                    OrderClass::Clock | OrderClass::Barrier => Vertex::Everything(place),
+                }
+            }
         }
     }
-    states.entry(touch.resource.clone()).or_default().reads.push(node);
+
+    /// Whether reads below wait for it.
+    pub(super) fn is_barrier(self) -> bool {
+        matches!(self.node.kind, NodeKind::Step(_) | NodeKind::Set(_)) && self.order() == OrderClass::Barrier
+    }
+
+    fn order(self) -> OrderClass {
+        self.parallel.map_or_else(|| self.node.order(), |parallel| parallel.order)
+    }
 }
 
-fn add_effect(dag: &mut Dag, states: &mut States, node: NodeIndex, touch: &Touch, place: Place) {
-    if place.unordered {
-        states.entry(touch.resource.clone()).or_default().effects.push(node);
-        return;
-    }
-    if touch.resource.is_none() {
-        gather(states);
-    }
-    for state in overlapping(touch) {
-        let Some(frontier) = states.get_mut(&state) else { continue };
-        if let Some(effect) = joined(dag, &mut frontier.effects, Edge::Effect) {
-            add_edge(dag, effect, node, Edge::Effect, place.guarded);
+/// Adds the edges that keep the order of the page within each `if` of a `parallel`. What stands above is joined, one vertex
+/// after the other, so that their number stays linear.
+pub(super) fn add_sequences(dag: &mut Dag, block: &Block) {
+    for sequence in block.parallels.iter().flat_map(|parallel| &parallel.sequences) {
+        let (mut everything, mut barriers) = (None, None);
+        for index in sequence.clone() {
+            let Some(node) = block.nodes.get(index as usize) else { continue };
+            if !matches!(node.kind, NodeKind::Step(_) | NodeKind::Set(_)) {
+                continue;
+            }
+            let (order, own) = (node.order(), NodeIndex::new(index as usize));
+            let above = match order {
+                OrderClass::Pure => None,
+                OrderClass::Read => barriers,
+                OrderClass::Clock | OrderClass::Barrier => everything,
+            };
+            if let Some(above) = above.filter(|_| node.after.is_empty()) {
+                dag.add_edge(above, own, Edge::Place);
+            }
+            everything = Some(joined(dag, everything, own));
+            if order == OrderClass::Barrier {
+                barriers = Some(joined(dag, barriers, own));
+            }
         }
-        if let Some(read) = joined(dag, &mut frontier.reads, Edge::Settle) {
-            add_edge(dag, read, node, Edge::Settle, place.guarded);
+    }
+}
+
+/// A vertex that settles when both have.
+fn joined(dag: &mut Dag, above: Option<NodeIndex>, own: NodeIndex) -> NodeIndex {
+    let Some(above) = above else { return own };
+    let join = dag.add_node(Vertex::Join);
+    dag.add_edge(above, join, Edge::Place);
+    dag.add_edge(own, join, Edge::Place);
+    join
+}
+
+/// The nearest statements that a node waits for because of its place, its `after` left aside. Those left out stand above one
+/// of them that waits for them.
+#[must_use]
+pub fn awaited_by_place(block: &Block, graph: &BlockGraph, target: usize) -> Vec<usize> {
+    let Some(node) = block.nodes.get(target) else { return Vec::new() };
+    let (place, only_barriers) = match Standing::new(block, narrow(target), node).place() {
+        Vertex::Everything(place) => (place as usize, false),
+        Vertex::Barriers(place) => (place as usize, true),
+        Vertex::Free | Vertex::Decisions | Vertex::Join => return Vec::new(),
+    };
+    let parallel = |index: usize| block.parallel_around(narrow(index)).map(|parallel| parallel.nodes.start);
+    let mut awaited = Vec::new();
+    // The last barrier that surely runs; what stands beside it in a `parallel` is awaited too.
+    let mut last: Option<usize> = None;
+    for (index, node) in block.nodes.iter().enumerate().take(place).rev() {
+        if last.is_some_and(|last| parallel(last).is_none() || parallel(last) != parallel(index)) {
+            break;
+        }
+        let is_barrier = graph.is_barrier(narrow(index));
+        if is_barrier || !only_barriers && matches!(node.kind, NodeKind::Step(_) | NodeKind::Set(_)) {
+            awaited.push(index);
+        }
+        if is_barrier && node.guard.is_empty() && node.after.is_empty() {
+            last = Some(index);
         }
     }
-    if touch.resource.is_none() {
-        // Whatever comes later on any part of the namespace waits for this one, and so for all before it.
-        states.clear();
-    }
-    states.insert(touch.resource.clone(), Frontier { effects: vec![node], reads: Vec::new() });
-}
-
-/// The states that a call on this one has to respect: its own, and that of the whole namespace.
-fn overlapping(touch: &Touch) -> impl Iterator<Item = Option<Arc<str>>> {
-    let own = touch.resource.clone();
-    own.is_some().then_some(own).into_iter().chain([None])
-}
-
-/// Moves what is awaited of every part to the whole namespace, for a call that touches all of it. Later calls on one
-/// part then wait for earlier ones on the others too, which is rare and costs no more than some parallelism.
-fn gather(states: &mut States) {
-    if states.keys().all(Option::is_none) {
-        return;
-    }
-    let mut whole = Frontier::default();
-    for (_, frontier) in std::mem::take(states) {
-        whole.effects.extend(frontier.effects);
-        whole.reads.extend(frontier.reads);
-    }
-    states.insert(None, whole);
-}
-
-/// One vertex that stands for all of these, so that many readers of many calls stay linear in number.
-fn joined(dag: &mut Dag, vertices: &mut Vec<NodeIndex>, edge: Edge) -> Option<NodeIndex> {
-    if vertices.len() > 1 {
-        let join = dag.add_node(Vertex::Join);
-        for vertex in vertices.iter() {
-            dag.add_edge(*vertex, join, edge);
-        }
-        *vertices = vec![join];
-    }
-    vertices.first().copied()
-}
-
-/// Adds an edge unless a stronger one between the same two was just added, and it need not stand beside that: arguments
-/// often come from the step before.
-fn add_edge(dag: &mut Dag, from: NodeIndex, to: NodeIndex, edge: Edge, beside: bool) {
-    // Arguments are few, while an effect may have any number of readers: look from below.
-    let mut above = dag.edges_directed(to, Direction::Incoming);
-    let known =
-        !beside && above.any(|known| known.source() == from && !matches!(known.weight(), Edge::State | Edge::Guard));
-    if !known && from != to {
-        dag.add_edge(from, to, edge);
-    }
+    awaited
 }

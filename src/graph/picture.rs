@@ -3,7 +3,7 @@
 use petgraph::visit::EdgeRef;
 
 use super::draw::{Drawing, DrawnEdge, DrawnNode, EdgeKind, NodeKind as Shape};
-use super::{Edge, Graph, Vertex};
+use super::{Edge, Graph, Vertex, awaited_by_place};
 use crate::sema::{Block, BlockId, Call, Node, NodeKind, Plan, Step, StepKind, Target};
 
 /// The drawing of a plan: its own statements and those of its blocks. Called plans are single boxes.
@@ -126,8 +126,10 @@ fn draw_edges(block: &Placed<'_>, graph: &super::BlockGraph, drawing: &mut Drawi
             let decision = (0..target).rev().find(|index| block.nodes()[*index].decides());
             drawn.extend(decision.map(|source| (source, EdgeKind::Order)).filter(|edge| !drawn.contains(edge)));
         }
-        if drawn.is_empty() && graph.vertex(super::narrow(target)) == Vertex::Everything {
-            drawn.extend(ends_above(block.block, graph, target).map(|source| (source, EdgeKind::Order)));
+        if block.nodes()[target].after.is_empty() {
+            let mut place = awaited_by_place(block.block, graph, target);
+            place.retain(|above| drawn.iter().all(|(source, _)| source != above));
+            drawn.extend(place.into_iter().map(|above| (above, EdgeKind::Order)));
         }
         drawn.sort_unstable_by_key(|(source, kind)| (*source, *kind as u8));
         for (source, kind) in drawn {
@@ -136,20 +138,12 @@ fn draw_edges(block: &Placed<'_>, graph: &super::BlockGraph, drawing: &mut Drawi
     }
 }
 
-/// What stands above a statement that waits for everything, and is waited for by nothing in between.
-fn ends_above<'a>(block: &'a Block, graph: &'a super::BlockGraph, target: usize) -> impl Iterator<Item = usize> + 'a {
-    (0..target).filter(move |index| {
-        let drawn = !matches!(block.nodes[*index].kind, NodeKind::Condition(_) | NodeKind::Let(_));
-        drawn && graph.readers(super::narrow(*index)).all(|(reader, _)| reader as usize >= target)
-    })
-}
-
 const fn kind(edge: Edge) -> EdgeKind {
     match edge {
         Edge::Data | Edge::State => EdgeKind::Data,
         Edge::Guard => EdgeKind::Guard,
         Edge::After => EdgeKind::After,
-        Edge::Effect | Edge::Settle => EdgeKind::Order,
+        Edge::Place => EdgeKind::Order,
         Edge::Listener => EdgeKind::Listener,
     }
 }

@@ -132,6 +132,10 @@ impl Host for MemoryHost {
         Ok(())
     }
 
+    fn write_private_file(&self, path: &Path, content: &[u8]) -> io::Result<()> {
+        self.write_file(path, content)
+    }
+
     fn append_file(&self, path: &Path, content: &[u8]) -> io::Result<()> {
         let mut state = self.state();
         let now = state.now;
@@ -159,6 +163,10 @@ impl Host for MemoryHost {
     }
 
     fn make_folder(&self, _: &Path) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn make_private_folder(&self, _: &Path) -> io::Result<()> {
         Ok(())
     }
 

@@ -72,6 +72,11 @@ pub trait Host: Send + Sync {
     /// # Errors
     /// Whatever the file system says.
     fn write_file(&self, path: &Path, content: &[u8]) -> io::Result<()>;
+    /// As [`Self::write_file`], for nobody but the user, whatever stood there before.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    fn write_private_file(&self, path: &Path, content: &[u8]) -> io::Result<()>;
     /// Adds to the end of a file, which is made where there is none.
     ///
     /// # Errors
@@ -92,6 +97,11 @@ pub trait Host: Send + Sync {
     /// # Errors
     /// Whatever the file system says.
     fn make_folder(&self, path: &Path) -> io::Result<()>;
+    /// As [`Self::make_folder`]; those that it makes are for nobody but the user.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    fn make_private_folder(&self, path: &Path) -> io::Result<()>;
     /// The file of the running program.
     ///
     /// # Errors

@@ -98,6 +98,10 @@ impl Host for PinnedHost {
         self.inner.write_file(path, content)
     }
 
+    fn write_private_file(&self, path: &Path, content: &[u8]) -> io::Result<()> {
+        self.inner.write_private_file(path, content)
+    }
+
     fn append_file(&self, path: &Path, content: &[u8]) -> io::Result<()> {
         self.inner.append_file(path, content)
     }
@@ -112,6 +116,10 @@ impl Host for PinnedHost {
 
     fn make_folder(&self, path: &Path) -> io::Result<()> {
         self.inner.make_folder(path)
+    }
+
+    fn make_private_folder(&self, path: &Path) -> io::Result<()> {
+        self.inner.make_private_folder(path)
     }
 
     fn program(&self) -> io::Result<PathBuf> {

@@ -58,17 +58,11 @@ impl Host for RealHost {
     }
 
     fn write_file(&self, path: &Path, content: &[u8]) -> io::Result<()> {
-        let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-        let mut beside = std::ffi::OsString::from(".");
-        beside.push(name);
-        beside.push(format!(".{:016x}.new", self.random()));
-        let new = path.with_file_name(beside);
-        let result = fill(&new, path, content);
-        if result.is_err() {
-            // The file may not even exist; the first failure is the one to tell.
-            let _ = fs::remove_file(&new);
-        }
-        result
+        replace(path, content, Access::AsBefore, self.random())
+    }
+
+    fn write_private_file(&self, path: &Path, content: &[u8]) -> io::Result<()> {
+        replace(path, content, Access::Private, self.random())
     }
 
     fn append_file(&self, path: &Path, content: &[u8]) -> io::Result<()> {
@@ -85,6 +79,14 @@ impl Host for RealHost {
 
     fn make_folder(&self, path: &Path) -> io::Result<()> {
         fs::create_dir_all(path)
+    }
+
+    fn make_private_folder(&self, path: &Path) -> io::Result<()> {
+        let mut builder = fs::DirBuilder::new();
+        builder.recursive(true);
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(path)
     }
 
     fn program(&self) -> io::Result<PathBuf> {
@@ -117,11 +119,42 @@ fn stamp_of(metadata: &fs::Metadata) -> Stamp {
     Stamp { size: metadata.len(), modified, changed: modified, inode: 0 }
 }
 
-/// Writes `new` completely before it takes the place of `path`, with the permissions that the old file had.
-fn fill(new: &Path, path: &Path, content: &[u8]) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).open(new)?;
+/// Who may read a file that takes the place of another one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Access {
+    /// Whoever might read the old one; of a new one, whom the system lets.
+    AsBefore,
+    /// The user alone.
+    Private,
+}
+
+fn replace(path: &Path, content: &[u8], access: Access, chance: u64) -> io::Result<()> {
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    let mut beside = std::ffi::OsString::from(".");
+    beside.push(name);
+    beside.push(format!(".{chance:016x}.new"));
+    let new = path.with_file_name(beside);
+    let result = fill(&new, path, content, access);
+    if result.is_err() {
+        // The file may not even exist; the first failure is the one to tell.
+        let _ = fs::remove_file(&new);
+    }
+    result
+}
+
+/// Writes `new` completely before it takes the place of `path`.
+fn fill(new: &Path, path: &Path, content: &[u8], access: Access) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    if access == Access::Private {
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    }
+    let mut file = options.open(new)?;
     file.write_all(content)?;
-    if let Ok(old) = fs::metadata(path) {
+    if access == Access::AsBefore
+        && let Ok(old) = fs::metadata(path)
+    {
         file.set_permissions(old.permissions())?;
     }
     file.sync_all()?;

@@ -187,6 +187,10 @@ impl Host for Revision {
         Self::read_only()
     }
 
+    fn write_private_file(&self, _: &Path, _: &[u8]) -> io::Result<()> {
+        Self::read_only()
+    }
+
     fn append_file(&self, _: &Path, _: &[u8]) -> io::Result<()> {
         Self::read_only()
     }
@@ -200,6 +204,10 @@ impl Host for Revision {
     }
 
     fn make_folder(&self, _: &Path) -> io::Result<()> {
+        Self::read_only()
+    }
+
+    fn make_private_folder(&self, _: &Path) -> io::Result<()> {
         Self::read_only()
     }
 

@@ -66,6 +66,10 @@ impl Host for VirtualHost {
         self.memory.write_file(path, content)
     }
 
+    fn write_private_file(&self, path: &Path, content: &[u8]) -> io::Result<()> {
+        self.memory.write_private_file(path, content)
+    }
+
     fn append_file(&self, path: &Path, content: &[u8]) -> io::Result<()> {
         self.memory.append_file(path, content)
     }
@@ -80,6 +84,10 @@ impl Host for VirtualHost {
 
     fn make_folder(&self, path: &Path) -> io::Result<()> {
         self.memory.make_folder(path)
+    }
+
+    fn make_private_folder(&self, path: &Path) -> io::Result<()> {
+        self.memory.make_private_folder(path)
     }
 
     fn program(&self) -> io::Result<PathBuf> {

@@ -8,7 +8,9 @@ use serde_json::Value as Json;
 use super::event::{Bound, EventName, Waiting};
 use super::failure::StepError;
 use super::question::{FormField, Question};
+use super::shown::paths_below;
 use crate::protocol::{RunState, StepState};
+use crate::types::Effect;
 use crate::value::{Value, parse_timestamp};
 
 /// One event as a journal has it. Which fields are there depends on its kind; see `docs/events.md`.
@@ -45,7 +47,12 @@ pub struct Entry {
     /// Of a cancel: the effects stay.
     #[serde(default)]
     pub keep: bool,
+    /// Of a pause: only people and signals are awaited.
+    #[serde(default)]
+    pub still: bool,
     pub text: Option<Arc<str>>,
+    pub why: Option<Arc<str>>,
+    pub effect: Option<Effect>,
     pub by: Option<Arc<str>>,
     pub note: Option<Arc<str>>,
     pub binding: Option<Arc<str>>,
@@ -197,11 +204,15 @@ impl Entry {
         Ok(Question {
             kind: self.waits_for.unwrap_or(Waiting::Confirm),
             text: self.text.take().unwrap_or_default(),
+            why: self.why.take(),
             by: self.by.take(),
+            asked_at: self.instant(),
             expires: self.expires.as_deref().and_then(parse_timestamp),
             execution: self.execution.unwrap_or(0),
             tool: self.tool.take().unwrap_or_default(),
+            effect: self.effect.take(),
             arguments: self.arguments(kept)?.unwrap_or(Value::Null),
+            sensitive: paths_below(ARGUMENTS, &self.sensitive),
             binding: self.binding.take().unwrap_or_default(),
             form: std::mem::take(&mut self.form),
         })

@@ -38,6 +38,8 @@ pub enum EventKind<'a> {
     RunPaused {
         /// When it wants to go on by itself, in nanoseconds since 1970.
         wake: Option<i128>,
+        /// Only people and signals are awaited, so that the clock of the deadline stands still.
+        still: bool,
     },
     /// The run has got another text for what it has not started.
     RunPatched {
@@ -96,6 +98,11 @@ pub enum EventKind<'a> {
     UsageReported {
         path: &'a str,
         used: Used,
+    },
+    /// A result that counts is not quite what its contract tells of it.
+    ResultNoted {
+        path: &'a str,
+        note: &'a str,
     },
     /// Four fifths of a budget are used.
     BudgetLow {
@@ -261,6 +268,8 @@ pub enum EventName {
     StepRetried,
     #[serde(rename = "usage.reported")]
     UsageReported,
+    #[serde(rename = "result.noted")]
+    ResultNoted,
     #[serde(rename = "budget.low")]
     BudgetLow,
     #[serde(rename = "step.recovering")]
@@ -283,7 +292,7 @@ pub enum EventName {
 
 impl EventName {
     /// Every kind.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::RunStarted,
         Self::RunResumed,
         Self::RunCancelling,
@@ -296,6 +305,7 @@ impl EventName {
         Self::StepCopied,
         Self::StepRetried,
         Self::UsageReported,
+        Self::ResultNoted,
         Self::BudgetLow,
         Self::StepRecovering,
         Self::StepSettled,
@@ -323,6 +333,7 @@ impl EventName {
             Self::StepCopied => "step.copied",
             Self::StepRetried => "step.retried",
             Self::UsageReported => "usage.reported",
+            Self::ResultNoted => "result.noted",
             Self::BudgetLow => "budget.low",
             Self::StepRecovering => "step.recovering",
             Self::StepSettled => "step.settled",
@@ -380,6 +391,7 @@ impl EventKind<'_> {
             | Self::StepCopied { path, .. }
             | Self::StepRetried { path }
             | Self::UsageReported { path, .. }
+            | Self::ResultNoted { path, .. }
             | Self::StepRunning { path, .. }
             | Self::StepWaiting { path, .. }
             | Self::StepAsks { path, .. }
@@ -412,6 +424,7 @@ impl EventKind<'_> {
             Self::StepCopied { .. } => EventName::StepCopied,
             Self::StepRetried { .. } => EventName::StepRetried,
             Self::UsageReported { .. } => EventName::UsageReported,
+            Self::ResultNoted { .. } => EventName::ResultNoted,
             Self::BudgetLow { .. } => EventName::BudgetLow,
             Self::StepRecovering { .. } => EventName::StepRecovering,
             Self::StepSettled { .. } => EventName::StepSettled,

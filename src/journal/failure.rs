@@ -26,6 +26,8 @@ pub struct StepError {
     pub retry_after: Option<Duration>,
     /// Whether the world has seen the last attempt.
     pub sent: Sent,
+    /// Where in the text of a plan the reason stands, as `plans/a.plan:12:5`, if it is an expression.
+    pub place: Option<Arc<str>>,
     pub cause: Option<Arc<StepError>>,
 }
 
@@ -40,6 +42,7 @@ impl StepError {
             attempt: 0,
             retry_after: None,
             sent: Sent::No,
+            place: None,
             cause: None,
         }
     }
@@ -139,6 +142,8 @@ struct Link {
     sent: Sent,
     #[serde(default)]
     retry_after: Option<String>,
+    #[serde(default)]
+    place: Option<Arc<str>>,
     /// Of the first link only: what is behind it, outermost first.
     #[serde(default)]
     causes: Vec<Link>,
@@ -154,6 +159,7 @@ impl Link {
             attempt: error.attempt,
             sent: error.sent,
             retry_after: error.retry_after.map(|wait| duration_text(nanos(wait))),
+            place: error.place.clone(),
             causes: Vec::new(),
         }
     }
@@ -167,8 +173,8 @@ impl Link {
             }
             None => None,
         };
-        let Self { message, step, attempt, sent, .. } = self;
-        Ok(StepError { class, message, step, attempt, retry_after, sent, cause })
+        let Self { message, step, attempt, sent, place, .. } = self;
+        Ok(StepError { class, message, step, attempt, retry_after, sent, place, cause })
     }
 
     fn fields<M: serde::ser::SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
@@ -179,6 +185,9 @@ impl Link {
         map.serialize_entry("sent", &self.sent)?;
         if let Some(wait) = &self.retry_after {
             map.serialize_entry("retry_after", wait)?;
+        }
+        if let Some(place) = &self.place {
+            map.serialize_entry("place", place)?;
         }
         Ok(())
     }
@@ -203,6 +212,7 @@ mod tests {
             retry_after: Some(Duration::from_millis(1500)),
             attempt: 2,
             sent: Sent::Maybe,
+            place: Some("plans/a.plan:12:5".into()),
             ..StepError::new(ErrorClass::Transient(Transient::Timeout), "no \"answer\"", &"a.b".into())
         };
         let second =

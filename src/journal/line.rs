@@ -66,7 +66,7 @@ impl Line<'_, '_> {
             EventKind::RunStarted { run, plan, .. } => self.texts(&[("run", Some(run)), ("plan", Some(plan))]),
             EventKind::RunPatched { before, after } => self.texts(&[("before", Some(before)), ("after", Some(after))]),
             EventKind::RunCancelling { keep } => self.flag("keep", *keep),
-            EventKind::RunPaused { wake } => self.moment("wake", *wake),
+            EventKind::RunPaused { wake, still } => self.paused(*wake, *still),
             EventKind::StepRunning { tool, attempt, call, .. } => self.running(tool, *attempt, *call),
             EventKind::StepWaiting { attempt, what, wait, error, .. } => self.waiting(*attempt, *what, *wait, *error),
             EventKind::StepAsks { question, .. } => self.question(question),
@@ -86,6 +86,7 @@ impl Line<'_, '_> {
                 self.field("tokens", &used.tokens);
                 self.number("cost", used.cost);
             }
+            EventKind::ResultNoted { note, .. } => self.texts(&[("note", Some(note))]),
             EventKind::BudgetLow { used, limit, .. } => {
                 self.number("used", *used);
                 self.number("limit", *limit);
@@ -112,6 +113,11 @@ impl Line<'_, '_> {
                 self.error(*error);
             }
         }
+    }
+
+    fn paused(&mut self, wake: Option<i128>, still: bool) {
+        self.moment("wake", wake);
+        self.flag("still", still);
     }
 
     fn running(&mut self, tool: &str, attempt: u32, call: Option<Dispatch<'_>>) {
@@ -159,13 +165,16 @@ impl Line<'_, '_> {
     fn question(&mut self, question: &Question) {
         self.word("for", question.kind.name());
         self.field("text", &question.text);
-        self.texts(&[("by", question.by.as_deref())]);
+        self.texts(&[("why", question.why.as_deref()), ("by", question.by.as_deref())]);
         self.moment("expires", question.expires);
         if question.kind != Waiting::Input {
             self.field("execution", &question.execution);
             let filled = |text: &'_ str| !text.is_empty();
             let binding = Some(&*question.binding).filter(|binding| filled(binding));
             self.texts(&[("binding", binding), ("tool", Some(&*question.tool).filter(|tool| filled(tool)))]);
+            if let Some(effect) = question.effect {
+                self.word("effect", effect.name());
+            }
         }
         if question.kind != Waiting::Confirm {
             self.field("form", &question.form);
@@ -376,6 +385,10 @@ mod tests {
         let gate = Question {
             kind: Waiting::Confirm,
             text: "Go \"on\"?".into(),
+            why: Some("its arguments have changed".into()),
+            asked_at: 1_700_000_000_123_456_789,
+            effect: Some(Effect::Irreversible),
+            sensitive: vec!["at".into()],
             by: Some("desk".into()),
             expires: Some(1_700_000_000_000_000_000),
             execution: 1,
@@ -389,6 +402,9 @@ mod tests {
             ty: "int".into(),
             schema: serde_json::json!({"type": "integer"}),
             options: Some(vec![1.into()]),
+            label: Some("how many".into()),
+            contracts: vec![serde_json::json!({"minimum": 1})],
+            secret: true,
         };
         let (kind, arguments) = (Waiting::Input, Value::object([("m", Value::Int(2))]));
         let form = Question { kind, arguments, form: vec![field], by: None, expires: None, ..gate.clone() };
@@ -402,7 +418,7 @@ mod tests {
             EventKind::RunResumed,
             EventKind::RunCancelling { keep: false },
             EventKind::RunCancelling { keep: true },
-            EventKind::RunPaused { wake: Some(1_700_000_000_000_000_000) },
+            EventKind::RunPaused { wake: Some(1_700_000_000_000_000_000), still: true },
             EventKind::StepRunning { path: "a[\"k\"]", tool: "sys.echo", attempt: 1, call: Some(call) },
             EventKind::StepRunning { path: "b", tool: "", attempt: 1, call: None },
             EventKind::StepWaiting { path: "a", attempt: 1, what: Waiting::Poll, wait, error: None },
@@ -412,6 +428,7 @@ mod tests {
             EventKind::StepRetried { path: "a" },
             EventKind::UsageReported { path: "a", used: Used { tokens: 120, cost: 0.25 } },
             EventKind::BudgetLow { budget: "calls", used: 48.0, limit: 60.0 },
+            EventKind::ResultNoted { path: "a", note: "to must be of the format email" },
             EventKind::StepRecovering { path: "a", error },
             EventKind::TimerFired { path: "b", timer: Bound::Within },
             EventKind::StepSettled {

@@ -54,5 +54,7 @@ pub struct Summary {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
     pub id: u64,
+    /// When it was said, in nanoseconds since 1970; nothing for just now.
+    pub at: Option<i128>,
     pub text: String,
 }

@@ -30,7 +30,12 @@ struct Content {
     dead: bool,
     /// Nothing is written beyond so many events.
     end: Option<usize>,
+    /// Nothing is written beyond the event of which this is true.
+    last: Option<Last>,
 }
+
+/// Whether an event is the last that is written.
+type Last = Box<dyn FnMut(&[u8]) -> bool + Send>;
 
 impl MemoryLog {
     /// A log that takes so many events and loses the rest, as if the process had died.
@@ -38,6 +43,12 @@ impl MemoryLog {
     pub fn dying_after(self, events: usize) -> Self {
         self.content().end = Some(events);
         self
+    }
+
+    /// Loses everything behind the event of which this is true: the process that writes it dies
+    /// with the next.
+    pub fn dies_at(&self, last: impl FnMut(&[u8]) -> bool + Send + 'static) {
+        self.content().last = Some(Box::new(last));
     }
 
     /// Loses everything from here on: the process that writes it dies.
@@ -67,7 +78,7 @@ impl MemoryLog {
     pub fn living(self) -> Self {
         {
             let mut content = self.content();
-            (content.end, content.dead) = (None, false);
+            (content.end, content.last, content.dead) = (None, None, false);
         }
         self
     }
@@ -99,9 +110,18 @@ impl MemoryLog {
 
     /// Says something to the run: one JSON object.
     pub fn say(&self, text: &str) {
+        self.post(text, None);
+    }
+
+    /// The same, said at a moment in nanoseconds since 1970.
+    pub fn say_at(&self, text: &str, at: i128) {
+        self.post(text, Some(at));
+    }
+
+    fn post(&self, text: &str, at: Option<i128>) {
         let mut content = self.content();
         content.said += 1;
-        let message = Message { id: content.said, text: text.to_owned() };
+        let message = Message { id: content.said, at, text: text.to_owned() };
         content.messages.push(message);
         self.news.notify_waiters();
         self.news.notify_one();
@@ -130,11 +150,15 @@ impl MemoryLog {
 impl Log for MemoryLog {
     fn append(&mut self, _number: u64, line: &[u8]) {
         let mut content = self.content();
-        if content.end.is_none_or(|end| content.lines.len() < end) {
-            content.lines.push(line.to_vec());
-        } else {
+        if content.end.is_some_and(|end| content.lines.len() >= end) {
             content.dead = true;
+            drop(content);
             self.death.notify_one();
+            return;
+        }
+        content.lines.push(line.to_vec());
+        if content.last.as_mut().is_some_and(|last| last(line)) {
+            content.end = Some(content.lines.len());
         }
     }
 

@@ -24,6 +24,6 @@ pub use log::{Log, Message, Summary};
 pub use memory::MemoryLog;
 pub use news::{News, NewsKind};
 pub use past::{MOST_DEATHS, Past, PastQuestion, PastStep};
-pub use question::{Answer, AnswerError, FormField, Given, Question, Questions};
+pub use question::{Accepted, Answer, AnswerError, FormField, Given, Question, Questions};
 pub use said::{Cancel, Move, Said, Signal};
 pub use shown::{Shown, labelled, paths_below};

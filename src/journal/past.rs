@@ -12,7 +12,7 @@ use super::entry::{Entry, EntryError, Kept};
 use super::event::{Bound, EventName, Used, Waiting};
 use super::failure::StepError;
 use super::news::{News, NewsKind};
-use super::question::{Answer, AnswerError, Given, Question, Questions};
+use super::question::{Accepted, Answer, AnswerError, Given, Question, Questions};
 use crate::protocol::{RunState, Sent, StepState};
 use crate::types::ErrorClass;
 use crate::value::Value;
@@ -114,7 +114,7 @@ impl Past {
             EventName::RunResumed => self.resumed(idle, at),
             EventName::RunPaused => {
                 self.leave_out_people(at);
-                self.paused(entry.wake.as_deref());
+                self.paused(entry.wake.as_deref(), entry.still);
             }
             EventName::RunPatched => (self.patched, self.crashes) = (entry.after, 0),
             EventName::RunCancelling => self.cancelling(entry.keep, at),
@@ -128,6 +128,8 @@ impl Past {
             EventName::StepWaiting => self.waiting(entry, at, kept)?,
             EventName::AnswerGiven => self.answered(entry, at, kept)?,
             EventName::UsageReported => self.used(&entry),
+            // Only an answer tells it, and no answer is lived through again.
+            EventName::ResultNoted => {}
             EventName::BudgetLow => self.told(EventName::BudgetLow, &entry.path.unwrap_or_default()),
             EventName::StepCopied => self.copied(entry, at, kept)?,
             EventName::StepRetried => self.retried(entry.path.unwrap_or_default(), at),
@@ -208,7 +210,7 @@ impl Past {
     ///
     /// # Errors
     /// When the answer cannot be taken.
-    pub fn accept(&self, given: &Given, now: i128) -> Result<Answer, AnswerError> {
+    pub fn accept(&self, given: &Given, now: i128) -> Result<Accepted, AnswerError> {
         match self.state {
             Some(state) if state.is_ended() => Err(AnswerError::Withdrawn(given.path.clone())),
             _ => self.questions.accept(given, now),
@@ -234,12 +236,12 @@ impl Past {
         self.learn(at, NewsKind::Cancel { keep });
     }
 
-    fn paused(&mut self, wake: Option<&str>) {
+    fn paused(&mut self, wake: Option<&str>, still: bool) {
         self.crashes = 0;
         self.state = Some(RunState::Paused);
         self.wake = wake.and_then(crate::value::parse_timestamp);
         // A moment that the run itself waits for comes nearer without a process, too.
-        self.rests_until = self.wake.filter(|_| !self.only_people_are_awaited());
+        self.rests_until = self.wake.filter(|_| !still && !self.only_people_are_awaited());
     }
 
     fn used(&mut self, entry: &Entry) {
@@ -373,7 +375,7 @@ impl Past {
         let value = entry.answer(kept)?.unwrap_or(Value::Null);
         let answer = Answer { path: path.clone(), value, by: entry.by.take(), note: entry.note.take() };
         let step = self.questions.step(&path).cloned();
-        self.questions.answered(&path);
+        self.questions.answered(&answer, at);
         if let Some(asked) = step.and_then(|step| self.steps.get_mut(&step)?.asked.last_mut()) {
             asked.answer = Some(answer.clone());
         }

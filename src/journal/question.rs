@@ -8,7 +8,8 @@ use serde_json::Value as Json;
 
 use super::event::Waiting;
 use crate::diag::closest;
-use crate::types::{decode, from_schema};
+use crate::secrets::hidden;
+use crate::types::{Contract, Effect, Type, decode, encode, from_schema, to_schema};
 use crate::value::{Key, Map, Value, timestamp_text};
 
 /// A question as it is told and written down: a gate, a form, or whether something happened.
@@ -17,16 +18,24 @@ pub struct Question {
     /// [`Waiting::Confirm`], [`Waiting::Input`] or [`Waiting::Answer`].
     pub kind: Waiting,
     pub text: Arc<str>,
+    /// What is behind it, where it is not asked in the course of things.
+    pub why: Option<Arc<str>>,
     /// The role that answers.
     pub by: Option<Arc<str>>,
+    /// Since when, in nanoseconds since 1970.
+    pub asked_at: i128,
     /// Until when, in nanoseconds since 1970.
     pub expires: Option<i128>,
     /// Of the call that a gate stands before, or whose answer was lost.
     pub execution: u32,
     /// What a gate stands before, or what was called; empty for steps that hold others, and for forms.
     pub tool: Arc<str>,
-    /// What a gate lets through, or what was sent; the fields of a form that have a value already.
+    /// What it does to the world; nothing for forms.
+    pub effect: Option<Effect>,
+    /// What a gate lets through, or what was sent; of a form, what is known and what stands in its fields.
     pub arguments: Value,
+    /// The places in the arguments that must not be shown.
+    pub sensitive: Vec<Arc<str>>,
     /// A hash of everything that an approval holds for; empty for forms.
     pub binding: Arc<str>,
     /// The fields that are asked for; one field for the value of a call whose answer was lost.
@@ -37,6 +46,9 @@ pub struct Question {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FormField {
     pub name: Arc<str>,
+    /// What it is for, where the plan's tools say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<Arc<str>>,
     /// As plans write it.
     #[serde(rename = "type")]
     pub ty: String,
@@ -45,6 +57,12 @@ pub struct FormField {
     /// The only values that are taken, where there is a list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub options: Option<Vec<Json>>,
+    /// What its value must keep beside its type: the JSON Schemas of the arguments as which it is passed on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contracts: Vec<Json>,
+    /// Whether its value must not be shown.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub secret: bool,
 }
 
 /// An answer as somebody gives it: `{"answer": PATH, "value": …, "by": …, "note": …}`.
@@ -77,8 +95,12 @@ pub struct Answer {
 pub enum AnswerError {
     #[error("nothing is asked at `{path}`; {hint}")]
     Unknown { path: Arc<str>, hint: String },
-    #[error("`{0}` has been answered already, and an answer stands")]
-    Twice(Arc<str>),
+    #[error("`{path}` has been answered already, {first}, and an answer stands")]
+    Twice {
+        path: Arc<str>,
+        /// What was said, by whom and when.
+        first: String,
+    },
     #[error("`{path}` was open until {until}; the answer comes too late")]
     Late { path: Arc<str>, until: String },
     #[error("`{0}` is not asked any more: its step has ended")]
@@ -100,9 +122,26 @@ pub struct Questions {
 #[derive(Debug)]
 enum Standing {
     Open { step: Arc<str>, question: Arc<Question> },
-    Answered,
+    Answered(Box<Answered>),
     Expired(Option<i128>),
     Withdrawn,
+}
+
+/// A question with the answer that stands.
+#[derive(Debug)]
+struct Answered {
+    question: Arc<Question>,
+    answer: Answer,
+    /// When it was given, in nanoseconds since 1970.
+    at: i128,
+}
+
+/// What becomes of an answer that fits.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Accepted {
+    Now(Answer),
+    /// The same has been said before, so there is nothing to do.
+    Before,
 }
 
 impl Questions {
@@ -115,7 +154,7 @@ impl Questions {
     pub fn open(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<Question>)> {
         self.standing.iter().filter_map(|(path, standing)| match standing {
             Standing::Open { question, .. } => Some((path, question)),
-            Standing::Answered | Standing::Expired(_) | Standing::Withdrawn => None,
+            Standing::Answered(_) | Standing::Expired(_) | Standing::Withdrawn => None,
         })
     }
 
@@ -124,13 +163,15 @@ impl Questions {
     pub fn step(&self, path: &str) -> Option<&Arc<str>> {
         match self.standing.get(path)? {
             Standing::Open { step, .. } => Some(step),
-            Standing::Answered | Standing::Expired(_) | Standing::Withdrawn => None,
+            Standing::Answered(_) | Standing::Expired(_) | Standing::Withdrawn => None,
         }
     }
 
-    /// An answer was taken.
-    pub fn answered(&mut self, path: &Arc<str>) {
-        self.standing.insert(path.clone(), Standing::Answered);
+    /// An answer was taken at a moment, in nanoseconds since 1970.
+    pub fn answered(&mut self, answer: &Answer, at: i128) {
+        let Some(Standing::Open { question, .. }) = self.standing.get(&answer.path) else { return };
+        let answered = Answered { question: question.clone(), answer: answer.clone(), at };
+        self.standing.insert(answer.path.clone(), Standing::Answered(Box::new(answered)));
     }
 
     /// The step waits no longer: nobody answered in time, or it ended because of something else.
@@ -140,7 +181,7 @@ impl Questions {
             let Some(standing) = self.standing.get_mut(path) else { continue };
             let until = match standing {
                 Standing::Open { step: own, question } if **own == *step => question.expires,
-                Standing::Open { .. } | Standing::Answered | Standing::Expired(_) | Standing::Withdrawn => continue,
+                Standing::Open { .. } | Standing::Answered(_) | Standing::Expired(_) | Standing::Withdrawn => continue,
             };
             *standing = if expired { Standing::Expired(until) } else { Standing::Withdrawn };
         }
@@ -150,7 +191,7 @@ impl Questions {
     ///
     /// # Errors
     /// When the answer cannot be taken.
-    pub fn accept(&self, given: &Given, now: i128) -> Result<Answer, AnswerError> {
+    pub fn accept(&self, given: &Given, now: i128) -> Result<Accepted, AnswerError> {
         let path = &given.path;
         let late = |expires: Option<i128>| AnswerError::Late {
             path: path.clone(),
@@ -160,8 +201,8 @@ impl Questions {
             Some(Standing::Open { question, .. }) if question.expires.is_some_and(|expires| expires <= now) => {
                 Err(late(question.expires))
             }
-            Some(Standing::Open { question, .. }) => question.accept(given),
-            Some(Standing::Answered) => Err(AnswerError::Twice(path.clone())),
+            Some(Standing::Open { question, .. }) => question.accept(given).map(Accepted::Now),
+            Some(Standing::Answered(answered)) => answered.again(given),
             Some(Standing::Expired(expires)) => Err(late(*expires)),
             Some(Standing::Withdrawn) => Err(AnswerError::Withdrawn(path.clone())),
             None => Err(AnswerError::Unknown { path: path.clone(), hint: self.hint(path) }),
@@ -188,11 +229,15 @@ impl Question {
         Self {
             kind,
             text: text.into(),
+            why: None,
             by: None,
+            asked_at: 0,
             expires: None,
             execution: 0,
             tool: "".into(),
+            effect: None,
             arguments: Value::Map(Arc::default()),
+            sensitive: Vec::new(),
             binding: "".into(),
             form: Vec::new(),
         }
@@ -208,6 +253,12 @@ impl Question {
     #[must_use]
     pub fn path(&self, step: &Arc<str>) -> Arc<str> {
         if self.kind == Waiting::Confirm { format!("{step}.{GATE}").into() } else { step.clone() }
+    }
+
+    /// A value of this form as it may be told.
+    fn told(&self, value: &Value) -> String {
+        let secrets = self.form.iter().filter(|field| field.secret).map(|field| field.name.clone());
+        hidden(value, &secrets.collect::<Vec<_>>()).preview(200)
     }
 
     fn accept(&self, given: &Given) -> Result<Answer, AnswerError> {
@@ -256,25 +307,81 @@ impl Question {
         Ok(Value::object([("happened", Value::Bool(known.happened)), ("value", value)]))
     }
 
-    /// The value of a form: what is given, and what needed no answer.
+    /// What stands in a field before anybody has answered.
+    #[must_use]
+    pub fn prefill(&self, field: &FormField) -> Option<&Value> {
+        self.arguments.get(&field.name)
+    }
+
+    /// The value of a form: what is given, what stands in the fields that are left out, and what was not asked.
     fn fill_in(&self, json: &Json) -> Result<Value, String> {
         let names =
             || self.form.iter().map(|field| format!("{}: {}", field.name, field.ty)).collect::<Vec<_>>().join(", ");
         let Json::Object(fields) = json else { return Err(format!("it is an object with the fields {}", names())) };
+        let mut faults = Vec::new();
         if let Some(extra) = fields.keys().find(|name| !self.form.iter().any(|field| *field.name == **name)) {
-            return Err(format!("`{extra}` is not asked for; the fields are {}", names()));
+            faults.push(format!("`{extra}` is not asked for; the fields are {}", names()));
         }
         let mut map = self.arguments.as_map().cloned().unwrap_or_else(Map::new);
         for field in &self.form {
-            let value = field.read(fields.get(&*field.name))?;
-            map.insert(Key::String(field.name.clone()), value);
+            let stands = || self.prefill(field).map(|value| field.written(value));
+            match field.read(fields.get(&*field.name).cloned().or_else(stands).as_ref()) {
+                Ok(value) => drop(map.insert(Key::String(field.name.clone()), value)),
+                Err(fault) => faults.push(fault),
+            }
         }
-        Ok(Value::Map(Arc::new(map)))
+        if faults.is_empty() { Ok(Value::Map(Arc::new(map))) } else { Err(faults.join("; ")) }
+    }
+}
+
+impl Answered {
+    /// A second answer: fine where it says the same, else the first one stands.
+    fn again(&self, given: &Given) -> Result<Accepted, AnswerError> {
+        let same = |answer: Answer| answer.value == self.answer.value && answer.by.is_none_or(|by| self.is_by(&by));
+        if self.question.accept(given).is_ok_and(same) {
+            return Ok(Accepted::Before);
+        }
+        let said = match (&self.question.kind, &self.answer.value) {
+            (Waiting::Confirm, Value::Bool(true)) => "with yes".to_owned(),
+            (Waiting::Confirm, _) => "with no".to_owned(),
+            (_, value) => format!("with {}", self.question.told(value)),
+        };
+        let by = self.answer.by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
+        let first = format!("{said}{by} at {}", timestamp_text(self.at - self.at.rem_euclid(1_000_000_000)));
+        Err(AnswerError::Twice { path: given.path.clone(), first })
+    }
+
+    fn is_by(&self, by: &str) -> bool {
+        self.answer.by.as_deref() == Some(by)
     }
 }
 
 impl FormField {
-    fn read(&self, json: Option<&Json>) -> Result<Value, String> {
+    /// A field of which only its name and its type are known.
+    #[must_use]
+    pub fn plain(name: &str, ty: &Type) -> Self {
+        Self {
+            name: name.into(),
+            label: None,
+            ty: ty.to_string(),
+            schema: to_schema(ty),
+            options: None,
+            contracts: Vec::new(),
+            secret: false,
+        }
+    }
+
+    /// A value of its type as an answer writes it.
+    #[must_use]
+    pub fn written(&self, value: &Value) -> Json {
+        encode(value, &from_schema(&self.schema))
+    }
+
+    /// A value of its type, if it keeps everything that the field asks for.
+    ///
+    /// # Errors
+    /// What the field must be, in one sentence.
+    pub fn read(&self, json: Option<&Json>) -> Result<Value, String> {
         let ty = from_schema(&self.schema);
         let Some(json) = json else {
             return if ty.admits_null() {
@@ -291,7 +398,12 @@ impl FormField {
                 return Err(format!("the field `{}` is one of {}, and this is {json}", self.name, options.join(", ")));
             }
         }
-        Ok(value)
+        // A null is left out of the call, so no contract speaks of it.
+        let contracts = self.contracts.iter().filter(|_| !value.is_null()).cloned().map(Contract::of_arguments);
+        match contracts.flat_map(|contract| contract.violations(json)).next() {
+            Some(violation) => Err(format!("the field `{}` {violation}", self.name)),
+            None => Ok(value),
+        }
     }
 }
 

@@ -83,6 +83,18 @@ impl Shown {
         Cow::Owned(json.to_string())
     }
 
+    /// A question as it may be seen.
+    #[must_use]
+    pub fn question(&self, question: &Question) -> Question {
+        question.shown(&self.redactor)
+    }
+
+    /// A text as it may be seen.
+    #[must_use]
+    pub fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        self.redactor.text(text)
+    }
+
     /// What was kept of a value, as it may be seen.
     #[must_use]
     pub fn content(&self, digest: &str, content: Vec<u8>) -> Vec<u8> {
@@ -130,7 +142,7 @@ impl Event<'_> {
                 see(EventKind::StepWaiting { path, attempt, what, wait, error })
             }
             EventKind::StepAsks { path, question } => {
-                let question = &question.shown(redactor, &paths_below(ARGUMENTS, self.sensitive));
+                let question = &question.shown(redactor);
                 see(EventKind::StepAsks { path, question })
             }
             EventKind::AnswerGiven { path, value: given, by, note } => {
@@ -158,6 +170,7 @@ impl Event<'_> {
             | EventKind::RunCancelling { .. }
             | EventKind::StepRetried { .. }
             | EventKind::UsageReported { .. }
+            | EventKind::ResultNoted { .. }
             | EventKind::BudgetLow { .. }
             | EventKind::RunPaused { .. }
             | EventKind::RunPatched { .. }
@@ -196,6 +209,7 @@ fn beside_steps<R>(kind: EventKind<'_>, redactor: &Redactor, see: impl FnOnce(Ev
         | EventKind::StepCopied { .. }
         | EventKind::StepRetried { .. }
         | EventKind::UsageReported { .. }
+        | EventKind::ResultNoted { .. }
         | EventKind::BudgetLow { .. }
         | EventKind::StepQueued { .. }
         | EventKind::StepRunning { .. }
@@ -211,11 +225,12 @@ fn beside_steps<R>(kind: EventKind<'_>, redactor: &Redactor, see: impl FnOnce(Ev
 }
 
 impl Question {
-    /// The question as it may be seen; these places in its arguments are labelled.
+    /// The question as it may be seen.
     #[must_use]
-    pub fn shown(&self, redactor: &Redactor, sensitive: &[Arc<str>]) -> Self {
+    pub fn shown(&self, redactor: &Redactor) -> Self {
         let text = redactor.text(&self.text).as_ref().into();
-        Self { text, arguments: shown_value(redactor, sensitive, &self.arguments), ..self.clone() }
+        let why = self.why.as_deref().map(|why| redactor.text(why).as_ref().into());
+        Self { text, why, arguments: shown_value(redactor, &self.sensitive, &self.arguments), ..self.clone() }
     }
 }
 

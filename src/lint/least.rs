@@ -2,20 +2,49 @@
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::subject::Subject;
+use crate::eval::Constants;
 use crate::sema::expr::Code;
-use crate::sema::{BlockId, NodeKind, Plan, Step, StepKind, Target, Wait};
+use crate::sema::{BlockId, NodeKind, OrderClass, Plan, Step, StepKind, Target, Wait};
+use crate::value::Value;
 
 /// Counts that were made, by plan: plans that call each other share most of theirs.
-#[derive(Default)]
 pub(super) struct Least {
     calls: HashMap<*const Plan, u64>,
     times: HashMap<*const Plan, Duration>,
+    constants: HashMap<*const Plan, Rc<Constants>>,
 }
 
+/// How much is evaluated to know the values of a plan that is called.
+const WORK: u64 = 100_000;
+
 impl Least {
+    /// Counts for a plan and those that it calls.
+    pub(super) fn of(subject: &Subject<'_>) -> Self {
+        let constants = HashMap::from([(std::ptr::from_ref(subject.plan), subject.constants().clone())]);
+        Self { calls: HashMap::new(), times: HashMap::new(), constants }
+    }
+
+    /// What is known of the values of a plan.
+    fn known(&mut self, plan: &Plan) -> Rc<Constants> {
+        let known = self.constants.entry(std::ptr::from_ref(plan));
+        known.or_insert_with(|| Rc::new(Constants::of(plan, WORK))).clone()
+    }
+
+    /// A length of time that is known before the run.
+    fn constant_time(&mut self, plan: &Plan, code: Option<&Code>) -> Option<Duration> {
+        self.known(plan).value(code?).and_then(length)
+    }
+
+    /// How many elements a list has at least.
+    fn elements(&mut self, plan: &Plan, list: &Code) -> usize {
+        self.known(plan).value(list).and_then(Value::as_list).map_or(0, <[_]>::len)
+    }
+
     /// How many calls of tools every run of a plan makes that ends well.
     pub(super) fn calls(&mut self, plan: &Plan) -> u64 {
         self.block_calls(plan, BlockId(0))
@@ -73,7 +102,7 @@ impl Least {
             },
             StepKind::Do(body) => self.block_calls(plan, *body),
             StepKind::Each(each) if !each.settle => {
-                let elements = each.list.constant().and_then(|list| list.as_list()).map_or(0, <[_]>::len);
+                let elements = self.elements(plan, &each.list);
                 self.block_calls(plan, each.body).saturating_mul(elements as u64)
             }
             StepKind::Repeat(repeat) => self.block_calls(plan, repeat.body),
@@ -102,21 +131,20 @@ impl Least {
         match &step.kind {
             StepKind::Call(call) => match &call.target {
                 Target::Tool(tool) if (&*tool.namespace, &*tool.name) == ("sys", "sleep") => {
-                    constant_time(call.argument("duration")).unwrap_or_default()
+                    self.constant_time(plan, call.argument("duration")).unwrap_or_default()
                 }
                 Target::Tool(_) => Duration::ZERO,
                 Target::Plan(index, _) => plan.plans.get(*index).map_or(Duration::ZERO, |plan| self.called_time(plan)),
             },
             StepKind::Do(body) => self.block_time(plan, *body),
             StepKind::Each(each) => {
-                let empty = each.list.constant().and_then(|list| list.as_list()).is_none_or(<[_]>::is_empty);
-                if empty { Duration::ZERO } else { self.block_time(plan, each.body) }
+                if self.elements(plan, &each.list) == 0 { Duration::ZERO } else { self.block_time(plan, each.body) }
             }
             StepKind::Repeat(repeat) => self.block_time(plan, repeat.body),
             StepKind::Race(branches) => self.shortest(plan, branches.iter().map(|(_, body)| *body)),
             StepKind::Match { arms, .. } => self.shortest(plan, arms.iter().map(|(_, body)| *body)),
             StepKind::Wait(wait) => match &**wait {
-                Wait::For(time) => constant_time(Some(time)).unwrap_or_default(),
+                Wait::For(time) => self.constant_time(plan, Some(time)).unwrap_or_default(),
                 Wait::Until(_) | Wait::Event { .. } => Duration::ZERO,
             },
             StepKind::Ask(_) | StepKind::Infer(_) | StepKind::Input(_) | StepKind::Damaged => Duration::ZERO,
@@ -134,17 +162,31 @@ impl Least {
 
     /// The longest way through a block: what waits for each other, one after the other.
     fn block_time(&mut self, plan: &Plan, block: BlockId) -> Duration {
-        let nodes = &plan.block(block).nodes;
+        let block = plan.block(block);
+        let nodes = &block.nodes;
         let mut ends = vec![Duration::ZERO; nodes.len()];
+        // When everything, and when every barrier, above each node has ended.
+        let (mut everything, mut barriers) = (vec![Duration::ZERO], vec![Duration::ZERO]);
         let mut slots: HashMap<u32, Duration> = HashMap::new();
         for (index, node) in nodes.iter().enumerate() {
             if matches!(node.kind, NodeKind::Reply(_) | NodeKind::Yield(_)) && !node.guard.is_empty() {
                 break;
             }
+            let parallel = u32::try_from(index).ok().and_then(|index| block.parallel_around(index));
+            let order = parallel.map_or_else(|| node.order(), |parallel| parallel.order);
+            let (all, passed) = (everything[index], barriers[index]);
+            everything.push(all);
+            barriers.push(passed);
             if !node.guard.is_empty() {
                 continue;
             }
-            let mut start = Duration::ZERO;
+            let place = parallel.map_or(index, |parallel| parallel.nodes.start as usize);
+            let mut start = match order {
+                _ if !node.after.is_empty() => Duration::ZERO,
+                OrderClass::Pure => Duration::ZERO,
+                OrderClass::Read => barriers[place],
+                OrderClass::Clock | OrderClass::Barrier => everything[place],
+            };
             for after in &node.after {
                 start = start.max(ends.get(after.node.0 as usize).copied().unwrap_or_default());
             }
@@ -154,8 +196,10 @@ impl Least {
             });
             let takes = node.step().map_or(Duration::ZERO, |step| self.step_time(plan, step));
             let end = start.saturating_add(takes);
-            if let Some(place) = ends.get_mut(index) {
-                *place = end;
+            ends[index] = end;
+            everything[index + 1] = all.max(end);
+            if order == OrderClass::Barrier {
+                barriers[index + 1] = passed.max(end);
             }
             if let Some(slot) = node.slot {
                 slots.insert(slot, end);
@@ -171,7 +215,8 @@ impl Least {
         match step.recover.as_slice() {
             [] => takes,
             _ if matches!(step.kind, StepKind::Call(_)) => {
-                bounds.into_iter().filter_map(constant_time).fold(takes, Duration::min)
+                let bounds = bounds.into_iter().filter_map(|bound| self.constant_time(plan, bound));
+                bounds.fold(takes, Duration::min)
             }
             _ => Duration::ZERO,
         }
@@ -182,9 +227,9 @@ impl Least {
     }
 }
 
-/// A length of time that is known before the run.
-pub(super) fn constant_time(code: Option<&Code>) -> Option<Duration> {
-    let nanoseconds = code?.constant()?.as_duration()?;
+/// A length of time, as far as a bound can be one.
+pub(super) fn length(value: &Value) -> Option<Duration> {
+    let nanoseconds = value.as_duration()?;
     Some(Duration::from_nanos(u64::try_from(nanoseconds.max(0)).unwrap_or(u64::MAX)))
 }
 

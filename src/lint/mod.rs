@@ -8,6 +8,7 @@ mod flow;
 mod gate;
 mod least;
 mod origin;
+mod raises;
 mod reach;
 mod rules;
 mod subject;
@@ -15,10 +16,11 @@ mod subject;
 use std::collections::HashSet;
 use std::path::Path;
 
-use crate::diag::{Diagnostic, Severity, codes};
+use crate::diag::{Code, Diagnostic, Severities, Severity, codes};
+use crate::eval::Constants;
 use crate::host::Host;
 use crate::sema::{self, CheckedFile, Files, Policy, Tools};
-use crate::source::SourceFile;
+use crate::source::{SourceFile, Span};
 use crate::syntax;
 use crate::tools::Permissions;
 use subject::Subject;
@@ -35,6 +37,8 @@ pub struct Project<'a> {
     pub host: &'a dyn Host,
     /// The tools that it implements; `None` for plans without a project, which may be meant for any.
     pub tools: Option<&'a Tools>,
+    /// Who asks for codes that are reported on request only.
+    pub severities: Option<&'a Severities>,
 }
 
 /// Checks one file completely: its text, names and types, then every rule over each of its plans, then what its comments
@@ -65,7 +69,7 @@ pub fn obstacles(
 ) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     if let Some((plan, written)) = checked.plans_as_written().find(|(own, _)| own.name == plan.name) {
-        let subject = Subject::new(source, written, plan, checked.whole, true, project);
+        let subject = Subject::new(source, written, plan, checked.whole, true, (project, WORK));
         rules::OBSTACLES.iter().for_each(|look| look(&subject, &mut found));
     }
     for finding in &mut found {
@@ -74,24 +78,44 @@ pub fn obstacles(
     found
 }
 
+/// How much is evaluated at most to know what the expressions of a file come to, and for a plan of a file of very many.
+const WORK: u64 = 8_000_000;
+const LEAST_WORK: u64 = 2_000;
+
 /// What the rules find in the plans of this file; those of other files are looked at with their own.
 fn look(source: &SourceFile, checked: &CheckedFile, project: &Project<'_>) -> Vec<Diagnostic> {
-    let errors = checked.diagnostics.iter().filter(|found| found.is_error()).map(|found| found.span.start);
+    let errors = checked.diagnostics.iter().filter(|found| found.is_error()).map(|found| found.span);
     let errors = errors.collect::<Vec<_>>();
     let plans = checked.plans_as_written().collect::<Vec<_>>();
+    let work = (WORK / (plans.len() as u64).max(1)).max(LEAST_WORK);
     let found = syntax::map_parts(source, &plans, |(plan, written)| {
-        let inside = |start: &u32| *start >= written.name.span.start && *start < written.body.span.end;
+        let inside = |error: &Span| error.start >= written.name.span.start && error.start < written.body.span.end;
         let sound = checked.whole && !errors.iter().any(inside);
-        look_at_plan(&Subject::new(source, written, plan, checked.whole, sound, project))
+        look_at_plan(&Subject::new(source, written, plan, checked.whole, sound, (project, work)))
     });
-    let mut found = found.into_iter().flatten().collect();
+    let mut found = found.into_iter().flatten().collect::<Vec<_>>();
+    found.extend(lost_in_tests(checked, work));
+    // What is wrong in itself may well fail, too.
+    let told = |span: Span| errors.iter().any(|error| error.start < span.end && span.start < error.end);
+    found.retain(|finding| *finding.code != codes::order::CONSTANT_FAILURE || !told(finding.span));
     once_a_tool(&mut found);
     found
 }
 
+/// What always fails in the tests of a file.
+fn lost_in_tests(checked: &CheckedFile, work: u64) -> Vec<Diagnostic> {
+    let mut codes = Vec::new();
+    checked.tests.iter().for_each(|test| test.codes(&mut |code| codes.push(code)));
+    Constants::lost_in(codes, work).iter().map(rules::always_fails).collect()
+}
+
 fn look_at_plan(subject: &Subject<'_>) -> Vec<Diagnostic> {
     let mut found = Vec::new();
+    let asked = |code: &Code| subject.project.severities.is_some_and(|severities| severities.enables(code));
     for rule in rules::RULES {
+        if rule.codes.iter().all(|code| code.optional && !asked(code)) {
+            continue;
+        }
         let before = found.len();
         (rule.look)(subject, &mut found);
         debug_assert!(

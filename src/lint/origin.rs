@@ -103,7 +103,8 @@ impl<'a> Trace<'_, 'a> {
                     }
                 }
             }
-            Op::List(nodes) | Op::Coalesce(nodes) => nodes.iter().for_each(|node| self.node(block, node, wanted)),
+            Op::List(elements) => elements.iter().for_each(|(node, _)| self.node(block, node, wanted)),
+            Op::Coalesce(nodes) => nodes.iter().for_each(|node| self.node(block, node, wanted)),
             Op::Map(entries) => self.entries(block, entries, wanted),
             Op::Path { base, links } => self.path(block, base, links, wanted.to_vec()),
             Op::Chain { first, rest } if rest.iter().all(|(operator, _)| *operator == Operator::Add) => {
@@ -186,7 +187,7 @@ impl<'a> Trace<'_, 'a> {
                 }
             }
             LinkOp::Macro(comprehension) => match comprehension.kind {
-                MacroKind::Filter => self.path(block, base, before, wanted),
+                MacroKind::Filter | MacroKind::SortBy => self.path(block, base, before, wanted),
                 MacroKind::Map if comprehension.second.is_none() => {
                     self.registers.push((comprehension.first, Range { base, links: before }));
                     self.node(block, &comprehension.body, &wanted);
@@ -304,7 +305,7 @@ fn gives_text(function: &Function) -> bool {
 fn carries(shape: &Shape) -> bool {
     match shape {
         Shape::Any | Shape::String | Shape::Bytes | Shape::Variable(_) => true,
-        Shape::List(element) | Shape::Entry(element) => carries(element),
+        Shape::List(element) | Shape::Entry(element) | Shape::Optional(element) => carries(element),
         Shape::Map(_, value) => carries(value),
         Shape::Null
         | Shape::Bool
@@ -322,7 +323,7 @@ fn carries(shape: &Shape) -> bool {
 fn keeps_elements(function: &Function) -> bool {
     function.overloads.iter().any(|overload| match overload.result {
         Shape::Variable(_) => true,
-        Shape::List(element) => matches!(element, Shape::Variable(_)),
+        Shape::List(element) | Shape::Optional(element) => matches!(element, Shape::Variable(_)),
         _ => false,
     })
 }

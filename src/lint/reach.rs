@@ -271,7 +271,7 @@ fn first_word(code: &Code) -> (Option<Arc<str>>, Span) {
     match &code.root.op {
         Op::Constant(value) => (value.at(0).and_then(text), code.span),
         Op::List(words) => {
-            let first = words.first();
+            let first = words.first().map(|(first, _)| first);
             (first.and_then(Node::constant).and_then(text), first.map_or(code.span, |first| first.span))
         }
         _ => (None, code.span),

@@ -3,14 +3,19 @@
 use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::rc::Rc;
+use std::time::Duration;
 
 use super::Project;
 use super::flow::Flow;
+use super::least::length;
+use crate::eval::Constants;
 use crate::graph::{self, Graph};
+use crate::sema::expr::Code;
 use crate::sema::{BlockId, Call, Node, Place, Plan, Retry, Step, StepKind, Target};
 use crate::source::{SourceFile, Span};
 use crate::syntax::{ast, json};
 use crate::types::Signature;
+use crate::value::Value;
 
 /// One plan.
 pub(super) struct Subject<'a> {
@@ -25,8 +30,11 @@ pub(super) struct Subject<'a> {
     steps: Vec<StepSite<'a>>,
     /// The node that owns each block, and the block it stands in; the body of the plan has none.
     owners: Vec<Option<(BlockId, &'a Node)>>,
+    /// How much may be evaluated to know what the plan's expressions come to.
+    work: u64,
     graph: OnceCell<Rc<Graph>>,
     flow: OnceCell<Option<Flow<'a>>>,
+    constants: OnceCell<Rc<Constants>>,
 }
 
 /// A step and where it stands.
@@ -44,7 +52,7 @@ impl<'a> Subject<'a> {
         plan: &'a Plan,
         whole: bool,
         sound: bool,
-        project: &'a Project<'a>,
+        (project, work): (&'a Project<'a>, u64),
     ) -> Self {
         let (mut steps, mut owners) = (Vec::new(), vec![None; plan.blocks.len()]);
         let mut asides = HashSet::new();
@@ -63,8 +71,8 @@ impl<'a> Subject<'a> {
             })
         };
         steps.retain(|site: &StepSite<'_>| !outwards(site.block).any(|block| asides.contains(&block)));
-        let (graph, flow) = (OnceCell::new(), OnceCell::new());
-        Self { source, written, plan, whole, sound, project, steps, owners, graph, flow }
+        let (graph, flow, constants) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
+        Self { source, written, plan, whole, sound, project, steps, owners, work, graph, flow, constants }
     }
 
     /// The node that owns a block, and the block that it stands in.
@@ -90,6 +98,21 @@ impl<'a> Subject<'a> {
         }
         let on_failure = self.plan.policy.on_failure.or(self.project.policy.on_failure).unwrap_or_default();
         self.flow.get_or_init(|| Flow::of(self.plan, self.graph(), on_failure)).as_ref()
+    }
+
+    /// What is known of the values of the plan.
+    pub(super) fn constants(&self) -> &Rc<Constants> {
+        self.constants.get_or_init(|| Rc::new(Constants::of(self.plan, self.work)))
+    }
+
+    /// The value of an expression of the plan, where it is known.
+    pub(super) fn known<'c>(&'c self, code: &'c Code) -> Option<&'c Value> {
+        self.constants().value(code)
+    }
+
+    /// A length of time that is known before the run.
+    pub(super) fn length(&self, code: Option<&Code>) -> Option<Duration> {
+        self.known(code?).and_then(length)
     }
 
     /// What waits for what.

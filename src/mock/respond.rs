@@ -13,7 +13,7 @@ use super::template::fill;
 use crate::diag::closest;
 use crate::host::Host;
 use crate::tools::app::App;
-use crate::types::{Choice, Contract, Examples, SchemaError, Signature, Validator};
+use crate::types::{Choice, Contract, Examples, SchemaError, Signature};
 use crate::value::timestamp_text;
 
 /// Everything that answers need, shared by all connections.
@@ -31,7 +31,6 @@ struct MockTool {
     app: Arc<str>,
     signature: Arc<Signature>,
     script: Script,
-    arguments: Option<Validator>,
     /// Makes results up, prepared when the first is asked for.
     results: OnceLock<Result<Examples, SchemaError>>,
 }
@@ -58,11 +57,9 @@ impl Responder {
             let script = Script::read(tool.mock.as_ref());
             let script =
                 script.map_err(|problem| format!("{}: mock of {}: {problem}", app.file.display(), signature.path()))?;
-            // A schema that cannot be compiled was reported when the app file was read.
-            let arguments = signature.input_schema.as_deref().and_then(|schema| Validator::new(schema).ok());
             names.entry(signature.name.to_string()).or_insert(tools.len());
             names.insert(format!("{}/{}", app.name, signature.name), tools.len());
-            tools.push(MockTool { app: app.name.clone(), signature, script, arguments, results: OnceLock::new() });
+            tools.push(MockTool { app: app.name.clone(), signature, script, results: OnceLock::new() });
         }
         Ok(Self { tools, names, seed, host, log, calls: Mutex::default() })
     }
@@ -94,7 +91,10 @@ impl Responder {
         let (answer, delay, attempt) = self.perform(call);
         self.record(call, &answer, attempt);
         // Whoever was turned away before anything happened may come again with the same key.
-        if let (Some(key), 200..=299) = (call.key, answer.status) {
+        if let Some(key) = call.key
+            && (200..=299).contains(&answer.status)
+            && answer.body["success"] != json!(false)
+        {
             self.calls().remember(key.to_owned(), request(), answer.clone());
         }
         (answer, delay)
@@ -174,7 +174,7 @@ impl Responder {
         let hash = blake3::hash(format!("{} {} {arguments}", self.seed, tool.signature.path()).as_bytes());
         let seed = hash.as_bytes().first_chunk::<8>().map_or(self.seed, |bytes| u64::from_le_bytes(*bytes));
         let examples = tool.results.get_or_init(|| match tool.signature.output_schema.as_deref() {
-            Some(schema) => Examples::new(schema),
+            Some(contract) => Examples::new(contract.meant()),
             None => Examples::of_type(&tool.signature.returns),
         });
         let made = match examples {
@@ -234,7 +234,7 @@ impl MockTool {
         let missing: Vec<_> =
             self.signature.parameters.iter().filter(|parameter| parameter.required && !given(parameter)).collect();
         if missing.is_empty() {
-            let violation = self.arguments.as_ref()?.violations(&Json::Object(arguments.clone())).into_iter().next()?;
+            let violation = self.signature.input_schema.as_ref()?.violations(&Json::Object(arguments.clone())).into_iter().next()?;
             return Some(refusal("invalid_params", &violation.to_string()));
         }
         let describe = |parameter: &&crate::types::Parameter| {

@@ -10,7 +10,7 @@ use super::slots::Slots;
 use crate::engine::{Asker, Asking};
 use crate::journal::{Given, Waiting};
 use crate::sema::test::{Reaction, Test, TestAnswer, without_indices};
-use crate::types::{Denied, ErrorClass};
+use crate::types::ErrorClass;
 
 /// The answers of one test, in one run. Clones share what was said.
 #[derive(Clone)]
@@ -76,6 +76,13 @@ impl Clerk {
         self.said.lock().unwrap_or_else(PoisonError::into_inner).refused.clone()
     }
 
+    /// The numbers of answers that nobody asked for.
+    #[must_use]
+    pub fn unused(&self) -> Vec<usize> {
+        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        said.used.iter().enumerate().filter(|(_, used)| **used == 0).map(|(index, _)| index).collect()
+    }
+
     /// The next answer to a question.
     fn next(&self, path: &str) -> Option<(usize, &TestAnswer)> {
         let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
@@ -132,7 +139,7 @@ impl Asker for Clerk {
             return Box::pin(std::future::ready(self.doubted(&asking)));
         };
         let (value, note) = match &answer.reaction {
-            Reaction::Fail { class: ErrorClass::Denied(Denied::Expired), .. } => {
+            Reaction::Fail { class: ErrorClass::Expired, .. } => {
                 return Box::pin(std::future::pending());
             }
             Reaction::Fail { message, .. } => {

@@ -54,7 +54,7 @@ impl MadeUp {
         let mut prepared = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
         let known = prepared.entry(Arc::as_ptr(signature).addr()).or_insert_with(|| {
             let examples = match signature.output_schema.as_deref() {
-                Some(schema) => Examples::new(schema),
+                Some(contract) => Examples::new(contract.meant()),
                 None => Examples::of_type(&signature.returns),
             };
             let examples = examples.map(Arc::new).map_err(|error| error.to_string());

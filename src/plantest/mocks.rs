@@ -10,7 +10,7 @@ use crate::protocol::Sent;
 use crate::sema::expr::Code;
 use crate::sema::test::{Mock, MockReaction, Reaction as Written, Test};
 use crate::tools::{Answer, CallError, Outcome};
-use crate::types::{ErrorClass, Signature, Validation};
+use crate::types::{ErrorClass, Signature, Validation, encode};
 use crate::value::Value;
 
 /// Which of the mocks of a test.
@@ -71,11 +71,20 @@ impl Mocks {
         let parameters = mock.signature.as_ref().map(|signature| signature.parameters.as_slice()).unwrap_or_default();
         let argument = |name: &str| Ok(call.request.arguments.get(name).cloned().unwrap_or(Value::Null));
         let slots = Slots::new(parameters.iter().map(|parameter| argument(&parameter.name)).collect());
-        slots.evaluate(code).map(Answer::Value).map_err(|error| {
+        slots.evaluate(code).map(|value| answered(&call.request.signature, value)).map_err(|error| {
             let message = format!("the mock of `{}` has no value: {error}", call.request.signature.path());
             let class = ErrorClass::Validation(Validation::Result);
             CallError { class, message, sent: Sent::Answered, retry_after: None }
         })
+    }
+}
+
+/// What a mock gives comes as a real answer would: as JSON, read by the contract. What hands a value back as it is has
+/// no contract of its own.
+fn answered(signature: &Signature, value: Value) -> Answer {
+    match signature.gives_back {
+        Some(_) => Answer::Value(value),
+        None => Answer::Json(encode(&value, &signature.returns)),
     }
 }
 

@@ -10,6 +10,7 @@ use super::case::Case;
 use super::clerk::Clerk;
 use super::generated::MadeUp;
 use super::recording::{Recorder, Replay, Replayed};
+use super::replay::Lives;
 use super::slots::Slots;
 use super::world::{Called, Source, Unanswered, World};
 use crate::engine::{self, Answering, Asker, Context, Defaults, Interruption, Observer, Order, Outcome, Program};
@@ -71,6 +72,8 @@ pub struct Again {
     pub said: Vec<(Duration, Said)>,
     /// Answers what people are asked.
     pub people: Arc<dyn Asker>,
+    /// Where its processes died.
+    pub lives: Arc<Lives>,
 }
 
 /// The real world, for what is recorded of it.
@@ -92,6 +95,8 @@ pub struct Played {
     pub unanswered: Vec<Unanswered>,
     /// The numbers of answers that were not taken, with the reason.
     pub refused: Vec<(usize, String)>,
+    /// The numbers of answers that nobody asked for.
+    pub unused: Vec<usize>,
     /// The journal of the run: one JSON object an event.
     pub events: MemoryLog,
     /// How many processes it took.
@@ -145,6 +150,9 @@ struct Performance<'a> {
 impl Performance<'_> {
     async fn live(self, observer: &mut dyn Observer) -> Played {
         let host = self.host();
+        if let Some(again) = &self.again {
+            again.lives.begin();
+        }
         let begun = host.monotonic();
         let mut signals = self.signals();
         let lives = self.processes(&host, &mut signals, observer);
@@ -174,6 +182,7 @@ impl Performance<'_> {
             calls: self.world.calls(),
             unanswered: self.world.unanswered(),
             refused: self.clerk.refused(),
+            unused: self.clerk.unused(),
             events: self.log,
             processes,
             took,
@@ -191,6 +200,12 @@ impl Performance<'_> {
         for number in 1..=MOST_PROCESSES {
             let Some(outcome) = self.process(host, observer).await else {
                 drop(self.log.clone().living());
+                if let Some(again) = &self.again {
+                    if again.lives.next().await {
+                        continue;
+                    }
+                    return (self.look(host).await, number);
+                }
                 if self.past().is_none_or(|past| past.deaths() >= MOST_DEATHS) {
                     return (self.look(host).await, number);
                 }
@@ -221,10 +236,23 @@ impl Performance<'_> {
             ..self.context(host, observer)
         };
         let running = engine::run(self.program, &self.case.inputs, context);
+        if let Some(again) = &self.again {
+            again.lives.arm(&self.log);
+        }
+        let overdue = async {
+            match &self.again {
+                Some(again) => again.lives.overdue().await,
+                None => std::future::pending().await,
+            }
+        };
         let outcome = tokio::select! {
             biased;
             () = self.log.died() => None,
             outcome = running => Some(outcome),
+            () = overdue => {
+                self.log.die();
+                None
+            }
         };
         outcome.filter(|_| !self.log.is_dead())
     }

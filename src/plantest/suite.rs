@@ -11,7 +11,7 @@ use super::mocks::{Mocks, Which};
 use super::play::{Cast, Manner, Played, Stage, play};
 use super::recording::{self, Recordings, Replay};
 use super::trace::trace;
-use super::verdict::{fault, faults};
+use super::verdict::{fault, faults, unused};
 use super::world::Source;
 use crate::diag::render::{FileReport, Look, human};
 use crate::diag::{Diagnostic, codes};
@@ -47,6 +47,8 @@ pub struct Ran {
     /// The name of the test, with its row.
     pub title: String,
     pub faults: Vec<Diagnostic>,
+    /// The numbers of the answers of its test that nobody asked for.
+    pub unused: Vec<usize>,
     /// It passes in the order of the source, and not in another.
     pub is_flaky: bool,
     /// What is to be compared with what was kept.
@@ -134,6 +136,7 @@ impl Suite {
             row: None,
             title: test.name.to_string(),
             faults: Vec::new(),
+            unused: Vec::new(),
             is_flaky: false,
             kept: Vec::new(),
             differences: Vec::new(),
@@ -169,6 +172,7 @@ impl Suite {
         let faults = |played: &Played| self.faults(case, played);
         let played = perform(wish.manner, observer);
         ran.faults.extend(faults(&played));
+        ran.unused.clone_from(&played.unused);
         for snapshot in case.test.snapshots.iter().filter(|snapshot| snapshot.of.needs_run()) {
             let text = if snapshot.of == SnapshotOf::Trace { trace(program, &played) } else { reply(&played) };
             ran.kept.push(Kept { snapshot: *snapshot, text });
@@ -202,8 +206,15 @@ impl Suite {
             // Whatever else is wrong may follow from that.
             return misfits;
         }
-        let faults = faults(&self.source, case, played);
-        if faults.is_empty() { told(true) } else { faults }
+        let mut faults = faults(&self.source, case, played);
+        if faults.is_empty() {
+            faults = told(true);
+            // Of the rows of a table each may need its own.
+            if case.row.is_none() {
+                faults.extend(played.unused.iter().filter_map(|index| unused(&case.test, *index)));
+            }
+        }
+        faults
     }
 
     /// What needs no run: findings and drawings.
@@ -239,6 +250,21 @@ impl Suite {
     fn findings(&self, plan: &Plan) -> Vec<Diagnostic> {
         let Some(item) = item_of(&self.checked, plan) else { return Vec::new() };
         self.checked.diagnostics.iter().filter(|found| item.contains(found.span)).cloned().collect()
+    }
+}
+
+/// Tells of answers that nobody asked for in any row of a test, at its first row; `all` are the cases of one file.
+pub fn unused_in_every_row(all: &mut [Ran]) {
+    for rows in all.chunk_by_mut(|one, next| Arc::ptr_eq(&one.test, &next.test)) {
+        if rows.iter().any(|ran| ran.row.is_none() || !ran.faults.is_empty()) {
+            continue;
+        }
+        let nowhere = |index: &usize| rows.iter().all(|ran| ran.unused.contains(index));
+        let nowhere = rows.first().map(|first| first.unused.iter().copied().filter(nowhere).collect::<Vec<_>>());
+        if let (Some(first), Some(nowhere)) = (rows.first_mut(), nowhere) {
+            let test = first.test.clone();
+            first.faults.extend(nowhere.into_iter().filter_map(|index| unused(&test, index)));
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use super::play::Played;
 use super::world::Called;
 use crate::engine::{Outcome, Program, StepReport};
+use crate::journal::{Entry, EventName, MemoryLog};
 use crate::protocol::StepState;
 use crate::value::Value;
 
@@ -30,6 +31,7 @@ pub fn trace(program: &Program, played: &Played) -> String {
     }
     text.push('\n');
     let attempts = attempts(&played.calls);
+    let answers = answers(&played.events);
     let open = outcome.left_open(program);
     for step in outcome.steps() {
         let own = step.path.split(['.', '[']).next().unwrap_or_default();
@@ -40,7 +42,7 @@ pub fn trace(program: &Program, played: &Played) -> String {
             }
             continue;
         }
-        tell(&mut text, &step, attempts.get(&*step.path).map_or(&[], Vec::as_slice));
+        tell(&mut text, &step, attempts.get(&*step.path).map_or(&[], Vec::as_slice), answers.get(&*step.path));
     }
     // Who moves a task may be what was left open.
     if open.is_empty() {
@@ -64,7 +66,32 @@ fn attempts(calls: &[Called]) -> BTreeMap<Arc<str>, Vec<String>> {
     attempts
 }
 
-fn tell(text: &mut String, step: &StepReport, attempts: &[String]) {
+/// What people said to the gates of steps, by the paths of the steps.
+fn answers(events: &MemoryLog) -> BTreeMap<Arc<str>, Vec<String>> {
+    let mut answers: BTreeMap<Arc<str>, Vec<String>> = BTreeMap::new();
+    let mut kept = |digest: &str| events.kept(digest).ok_or_else(|| format!("nothing is kept under {digest}"));
+    for line in events.lines() {
+        // The log of a test is read as it was written.
+        let Ok(mut entry) = Entry::read(line.as_bytes()) else { continue };
+        let Some(step) = entry.path.as_deref().and_then(|path| path.strip_suffix(".confirm")) else { continue };
+        if entry.event != EventName::AnswerGiven {
+            continue;
+        }
+        let step: Arc<str> = step.into();
+        let agrees = |value: &Value| value.as_bool().or_else(|| value.get("approve")?.as_bool());
+        let said = match entry.answer(&mut kept).ok().flatten().as_ref().and_then(agrees) {
+            Some(true) => "approved",
+            Some(false) => "refused",
+            None => "answered",
+        };
+        let by = entry.by.as_deref().map(|by| format!(" by {by}")).unwrap_or_default();
+        let note = entry.note.as_deref().map(|note| format!(": {note}")).unwrap_or_default();
+        answers.entry(step).or_default().push(format!("{said}{by}{note}"));
+    }
+    answers
+}
+
+fn tell(text: &mut String, step: &StepReport, attempts: &[String], answers: Option<&Vec<String>>) {
     let mut head = step.path.to_string();
     if let Some(tool) = &step.tool {
         head.push(' ');
@@ -75,6 +102,9 @@ fn tell(text: &mut String, step: &StepReport, attempts: &[String]) {
     let state = if attributes.is_empty() { step.status.to_string() } else { format!("{} ({attributes})", step.status) };
     // Writing to a string cannot fail.
     let _ = writeln!(text, "{head}: {state}");
+    for said in answers.into_iter().flatten() {
+        line(text, 1, "gate", said);
+    }
     // How far it had come when it was stopped, the clock decides.
     if step.status == StepState::Cancelled {
         return;

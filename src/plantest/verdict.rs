@@ -8,7 +8,7 @@ use super::play::Played;
 use super::slots::Slots;
 use crate::diag::{Diagnostic, codes};
 use crate::protocol::RunState;
-use crate::sema::test::{Comparison, Expect};
+use crate::sema::test::{Comparison, Expect, Test};
 use crate::source::{SourceFile, Span};
 use crate::value::Value;
 
@@ -46,6 +46,15 @@ pub fn faults(source: &SourceFile, case: &Case, played: &Played) -> Vec<Diagnost
         faults.push(ended(case, played));
     }
     faults
+}
+
+/// An answer of a test that nobody asked for.
+#[must_use]
+pub fn unused(test: &Test, index: usize) -> Option<Diagnostic> {
+    let answer = test.answers.get(index)?;
+    let message = format!("nobody asks for this answer: the run never waits at `{}`", answer.path);
+    let help = "take it out, or look whether the test reaches what it is meant to reach";
+    Some(Diagnostic::new(&codes::tests::ANSWER_UNUSED, answer.span, message).help(help))
 }
 
 /// The calls to which nobody had an answer, each tool once.

@@ -16,7 +16,7 @@ use crate::tools::{Catalog, Grant, PermissionError, Permissions};
 
 pub use app_paths::load_app_paths;
 pub use locate::Location;
-pub use own_folder::{make_own_folder, own_folder};
+pub use own_folder::{journal_file, make_own_folder, own_folder};
 pub use settings::{CheckSettings, Settings};
 
 /// What surrounds a plan.

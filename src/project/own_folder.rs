@@ -12,16 +12,22 @@ pub fn own_folder(project: &Path) -> PathBuf {
     project.join(OWN_FOLDER)
 }
 
-/// Makes the folder, where it is not there yet, and has git ignore it.
+/// The file in which the runs of a project are written down.
+#[must_use]
+pub fn journal_file(project: &Path) -> PathBuf {
+    own_folder(project).join("journal.db")
+}
+
+/// Makes the folder for nobody but the user, where it is not there yet, and has git ignore it.
 ///
 /// # Errors
 /// What the file system says.
 pub fn make_own_folder(host: &dyn Host, project: &Path) -> io::Result<()> {
     let folder = own_folder(project);
     let ignore = folder.join(".gitignore");
-    host.make_folder(&folder)?;
+    host.make_private_folder(&folder)?;
     if host.stamp(&ignore).is_err() {
-        host.write_file(&ignore, b"*\n")?;
+        host.write_private_file(&ignore, b"*\n")?;
     }
     Ok(())
 }

@@ -67,6 +67,8 @@ pub struct CheckSettings {
     pub deny: Vec<String>,
     /// Codes that are not reported here.
     pub allow: Vec<String>,
+    /// Codes that are reported on request only, and are asked for here.
+    pub enable: Vec<String>,
 }
 
 /// The settings, and the paths of app files where the file lists them.
@@ -166,7 +168,7 @@ fn retry(node: &Node, found: &mut Vec<Diagnostic>) -> Result<Vec<(String, Map<St
 }
 
 fn check(node: &Node, found: &mut Vec<Diagnostic>) -> Result<CheckSettings, Fault> {
-    let section = section("`check`", node, &["deny", "allow"], found)?;
+    let section = section("`check`", node, &["deny", "allow", "enable"], found)?;
     let mut codes = |name: &str, extra: Option<&'static str>| {
         let Some(node) = section.get(name) else { return Ok(Vec::new()) };
         let mut listed = texts(node, name)?;
@@ -179,7 +181,11 @@ fn check(node: &Node, found: &mut Vec<Diagnostic>) -> Result<CheckSettings, Faul
         });
         Ok(listed.into_iter().map(|(code, _)| code).collect())
     };
-    Ok(CheckSettings { deny: codes("deny", Some("warnings"))?, allow: codes("allow", None)? })
+    Ok(CheckSettings {
+        deny: codes("deny", Some("warnings"))?,
+        allow: codes("allow", None)?,
+        enable: codes("enable", None)?,
+    })
 }
 
 fn unknown_code(list: &str, written: &str, span: Span, extra: Option<&'static str>) -> Diagnostic {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::checker::{BlockKind, PlanChecker};
 use super::expr::{Code, Expectation};
-use super::plan::{Clauses, NodeKind, Retry, Step, StepKind, Target, Undo, Until, Verify};
+use super::plan::{Clauses, Footprint, NodeKind, OrderClass, Retry, Step, StepKind, Target, Undo, Until, Verify};
 use super::scope::NameKind;
 use super::step::CheckedBody;
 use crate::diag::{Diagnostic, codes};
@@ -37,14 +37,14 @@ impl PlanChecker<'_> {
                     let (span, effect) = (call.span, call.effect);
                     self.aside_step(
                         None,
-                        Step::bare(span, StepKind::Call(call), ty, effect, Vec::new()),
+                        Step::bare(span, StepKind::Call(call), ty, Footprint::of(effect, OrderClass::of(effect))),
                         undo_bound(span),
                     );
                 }
             }
             ast::Undo::Do(block) => {
                 let done = self.do_block(block);
-                let inner = Step::bare(block.span, done.kind, done.ty, done.effect, done.touches);
+                let inner = Step::bare(block.span, done.kind, done.ty, done.does);
                 self.aside_step(None, inner, undo_bound(block.span));
             }
         }
@@ -78,6 +78,8 @@ impl PlanChecker<'_> {
             ast::ClauseKind::Verify { .. } => Some("what takes something back is not looked at"),
             ast::ClauseKind::When(_)
             | ast::ClauseKind::After(_)
+            | ast::ClauseKind::By(_)
+            | ast::ClauseKind::Expires(_)
             | ast::ClauseKind::Timeout(_)
             | ast::ClauseKind::Within(_)
             | ast::ClauseKind::Retry(_)
@@ -128,24 +130,17 @@ impl PlanChecker<'_> {
         });
         let span = clause.span;
         if let Some((call, ty, _)) = found {
-            let (call_span, call_effect) = (call.span, call.effect);
+            let (call_span, does) = (call.span, Footprint::of(call.effect, OrderClass::of(call.effect)));
+            let step = Step::bare(call_span, StepKind::Call(call), ty, does);
             let polls = every.is_some() || within.is_some();
             let mut clauses = Clauses::default();
             if polls {
                 clauses.within = Some(within.unwrap_or_else(|| duration(VERIFY_WITHIN, span)));
                 let every = every.unwrap_or_else(|| duration(VERIFY_EVERY, span));
                 clauses.until = Some(Until { condition, every });
-                self.aside_step(
-                    Some(slot),
-                    Step::bare(call_span, StepKind::Call(call), ty, call_effect, Vec::new()),
-                    clauses,
-                );
+                self.aside_step(Some(slot), step, clauses);
             } else {
-                self.aside_step(
-                    Some(slot),
-                    Step::bare(call_span, StepKind::Call(call), ty, call_effect, Vec::new()),
-                    clauses,
-                );
+                self.aside_step(Some(slot), step, clauses);
                 let message = Value::String("the check of `verify` does not hold".into());
                 let message = Box::new(Code::literal(message, Type::String, span));
                 self.push(span, NodeKind::Ensure { condition, message });

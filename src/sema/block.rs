@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::checker::{BlockKind, GuardMark, PlanChecker};
 use super::expr::Expectation;
-use super::plan::{Failing, NodeId, NodeKind};
+use super::plan::{Failing, Footprint, NodeId, NodeKind, Parallel};
 use super::scope::NameKind;
 use super::unread::MadeLet;
 use crate::diag::{Diagnostic, codes};
@@ -57,6 +57,7 @@ impl PlanChecker<'_> {
             ast::StatementKind::Step(step) => self.step(step, span),
             ast::StatementKind::Let { name, ty, value } => self.let_value(span, name, ty.as_deref(), value),
             ast::StatementKind::If { arms, otherwise } => self.if_arms(arms, otherwise.as_ref()),
+            ast::StatementKind::Parallel(block) => self.parallel(span, block),
             ast::StatementKind::Task { .. } => self.task(statement),
             ast::StatementKind::Set { .. } => self.set(statement),
             ast::StatementKind::Listener { .. } => self.listener(statement),
@@ -95,6 +96,31 @@ impl PlanChecker<'_> {
         let slot = self.introduce(name, NameKind::Let, code.ty.clone());
         self.made.lets.push(MadeLet { name: name.clone(), origin: self.origin(name), statement: span });
         self.push_node(span, Some((name.text.clone(), slot)), Vec::new(), NodeKind::Let(code));
+    }
+
+    /// `parallel { … }`: its statements stand in the surrounding block, as one statement of its order.
+    fn parallel(&mut self, span: Span, block: &ast::Block) {
+        let first = self.next_node();
+        // What stands in it decides its place as a whole, so it is counted apart.
+        let around = self.open.last_mut().map(|open| std::mem::replace(&mut open.does, Footprint::none()));
+        let mut sequences = Vec::new();
+        for statement in &block.statements {
+            let start = self.next_node();
+            self.statements(std::slice::from_ref(statement));
+            if matches!(statement.kind, ast::StatementKind::If { .. }) {
+                sequences.push(start..self.next_node());
+            }
+        }
+        let nodes = first..self.next_node();
+        let (Some(open), Some(mut around)) = (self.open.last_mut(), around) else { return };
+        around.merge(&open.does);
+        let order = std::mem::replace(&mut open.does, around).order;
+        open.parallels.push(Parallel { span, nodes, order, sequences });
+    }
+
+    /// The number of the node that is made next.
+    fn next_node(&self) -> u32 {
+        self.open.last().map_or(0, |block| u32::try_from(block.nodes.len()).unwrap_or(u32::MAX))
     }
 
     fn if_arms(&mut self, arms: &[(ast::Expr, ast::Block)], otherwise: Option<&ast::Block>) {
@@ -186,9 +212,9 @@ impl PlanChecker<'_> {
     fn yield_value(&mut self, span: Span, guarded: &ast::Guarded) {
         let mark = guarded.when.as_ref().map(|when| self.guard(when));
         let code = self.value(&guarded.value);
-        match self.open.last_mut() {
+        match self.open.last() {
             Some(block) if !matches!(block.kind, BlockKind::Plan | BlockKind::Listener) => {
-                block.yields.push(code.ty.clone());
+                let code = self.yielded(code);
                 self.push(span, NodeKind::Yield(code));
             }
             Some(_) | None => {
@@ -248,6 +274,7 @@ pub(super) fn ends(statement: &ast::Statement, kind: BlockKind) -> bool {
         | ast::StatementKind::Allow(_)
         | ast::StatementKind::Step(_)
         | ast::StatementKind::Let { .. }
+        | ast::StatementKind::Parallel(_)
         | ast::StatementKind::Task { .. }
         | ast::StatementKind::Set { .. }
         | ast::StatementKind::Listener { .. }

@@ -5,18 +5,19 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::checker::PlanChecker;
+use super::contract::Given;
 use super::contradiction::contradiction;
 use super::expr::{Code, Expectation};
 use super::file::Namespace;
 use super::finding::{listed, quoted, unknown};
 use super::own_plans::own_call;
-use super::plan::{Call, Plan, Target, Touch};
+use super::plan::{Call, Footprint, OrderClass, Plan, Target, Touch};
 use super::{Lookup, Scope};
 use crate::diag::{Diagnostic, Edit, codes};
 use crate::source::Span;
 use crate::syntax::ast;
-use crate::tools::{Given, effect_of};
-use crate::types::{Effect, Parameter, Signature, Type};
+use crate::tools::{self, effect_of};
+use crate::types::{Effect, Parameter, Signature, Type, encode};
 use crate::value::Value;
 
 /// A call as written: `namespace.tool(arguments)`, or `plan(arguments)` for a plan of the file.
@@ -34,8 +35,7 @@ struct Callee<'a> {
     extra_arguments: bool,
     target: Target,
     returns: Type,
-    effect: Effect,
-    touches: Vec<Touch>,
+    does: Footprint,
 }
 
 /// `namespace.name`, or the name alone.
@@ -71,7 +71,7 @@ impl<'s> PlanChecker<'s> {
     }
 
     /// Checks a call and tells the type of its result; nothing where it has been reported.
-    pub(super) fn call(&mut self, expression: &ast::Expr) -> Option<(Call, Type, Vec<Touch>)> {
+    pub(super) fn call(&mut self, expression: &ast::Expr) -> Option<(Call, Type, Footprint)> {
         if matches!(expression.kind, ast::ExprKind::Error) {
             return None;
         }
@@ -86,12 +86,19 @@ impl<'s> PlanChecker<'s> {
             }
             return None;
         };
+        let before = self.diagnostics.len();
         let arguments = self.arguments(&written, &callee);
-        let effect = Self::effect(&callee, &arguments);
-        let touches = touches(&callee, effect, &arguments);
+        let open = match &callee.target {
+            Target::Tool(signature) if self.diagnostics.len() == before => {
+                let span = written.namespace.map_or(written.tool.span, |(_, place)| place.to(written.tool.span));
+                self.contract(&Given { signature, written: written.arguments, arguments: &arguments, span })
+            }
+            Target::Tool(_) | Target::Plan(..) => false,
+        };
+        let does = footprint(&callee, &arguments);
         let returns = given_back(&callee, &arguments).unwrap_or(callee.returns);
-        let call = Call { span: written.span, target: callee.target, arguments, effect };
-        Some((call, returns, touches))
+        let call = Call { span: written.span, target: callee.target, arguments, effect: does.effect, open };
+        Some((call, returns, does))
     }
 
     /// A value where a call was wanted.
@@ -198,8 +205,7 @@ impl<'s> PlanChecker<'s> {
             target: Target::Plan(index, path.to_string().into()),
             path,
             returns: plan.returns.clone(),
-            effect: plan.effect,
-            touches: plan.touches.clone(),
+            does: plan.does.clone(),
         }
     }
 
@@ -264,7 +270,7 @@ impl<'s> PlanChecker<'s> {
         if self.diagnostics.len() == before
             && let (Some(contract), Some(value)) = (&parameter.schema, code.constant())
             && !matches!(value, Value::Null)
-            && let Some(violation) = contract.violations(&value.to_json()).first()
+            && let Some(violation) = contract.violations(&encode(value, &parameter.ty)).first()
         {
             let message = format!("{what} breaks the tool's contract: {violation}");
             let diagnostic = Diagnostic::new(&codes::types::SCHEMA_VIOLATION, argument.value.span, message);
@@ -383,15 +389,19 @@ impl<'s> PlanChecker<'s> {
         self.diagnostics
             .push(Diagnostic::new(&codes::types::MISSING_ARGUMENT, span, message).help(help).available(names));
     }
+}
 
-    /// The class of this very call.
-    fn effect(callee: &Callee<'_>, arguments: &[(Arc<str>, Code)]) -> Effect {
-        let Target::Tool(signature) = &callee.target else { return callee.effect };
-        effect_of(signature, |name| match arguments.iter().find(|(known, _)| &**known == name) {
-            None => Given::Absent,
-            Some((_, code)) => code.constant().map_or(Given::Dynamic, Given::Constant),
-        })
+/// The values that an expression may have, where it is a constant or its type lists them.
+fn choices(code: &Code) -> Option<Vec<Value>> {
+    if let Some(constant) = code.constant() {
+        return Some(vec![constant.clone()]);
     }
+    let one = |member: &Type| match member {
+        Type::Literal(literal) => Some(literal.value()),
+        Type::Null => Some(Value::Null),
+        _ => None,
+    };
+    code.ty.members().iter().map(one).collect()
 }
 
 fn tool_callee(signature: &Arc<Signature>) -> Callee<'_> {
@@ -401,8 +411,7 @@ fn tool_callee(signature: &Arc<Signature>) -> Callee<'_> {
         extra_arguments: signature.extra_arguments,
         target: Target::Tool(signature.clone()),
         returns: signature.returns.clone(),
-        effect: signature.effect,
-        touches: Vec::new(),
+        does: Footprint::of(signature.effect, OrderClass::of(signature.effect)),
     }
 }
 
@@ -413,6 +422,8 @@ fn parameter_of(parameter: &super::plan::PlanParameter) -> Parameter {
         required: parameter.required,
         description: None,
         schema: None,
+        // The called plan gives its defaults itself.
+        default: None,
     }
 }
 
@@ -423,12 +434,20 @@ fn given_back(callee: &Callee<'_>, arguments: &[(Arc<str>, Code)]) -> Option<Typ
     arguments.iter().find(|(name, _)| name == wanted).map(|(_, code)| super::step::widened(&code.ty))
 }
 
+/// What this very call does: constant arguments tell the class of some tools, and the part of the namespace's state.
+fn footprint(callee: &Callee<'_>, arguments: &[(Arc<str>, Code)]) -> Footprint {
+    let Target::Tool(signature) = &callee.target else { return callee.does.clone() };
+    let effect = effect_of(signature, |name| match arguments.iter().find(|(known, _)| &**known == name) {
+        None => tools::Given::Absent,
+        Some((_, code)) => choices(code).map_or(tools::Given::Dynamic, tools::Given::OneOf),
+    });
+    let order = if signature.reads_clock { OrderClass::Clock } else { OrderClass::of(effect) };
+    let touches = if effect == Effect::Pure { Vec::new() } else { vec![touch(signature, effect, arguments)] };
+    Footprint { effect, order, touches }
+}
+
 /// The state that a call touches: its namespace, or the part of it that a constant resource names.
-fn touches(callee: &Callee<'_>, effect: Effect, arguments: &[(Arc<str>, Code)]) -> Vec<Touch> {
-    let Target::Tool(signature) = &callee.target else { return callee.touches.clone() };
-    if effect == Effect::Pure || signature.stateless {
-        return Vec::new();
-    }
+fn touch(signature: &Signature, effect: Effect, arguments: &[(Arc<str>, Code)]) -> Touch {
     let constant = |name: &str| {
         let code = arguments.iter().find(|(known, _)| &**known == name).map(|(_, code)| code)?;
         match code.constant()? {
@@ -437,7 +456,7 @@ fn touches(callee: &Callee<'_>, effect: Effect, arguments: &[(Arc<str>, Code)]) 
         }
     };
     let resource = signature.resource.as_deref().and_then(|template| fill(template, constant));
-    vec![Touch { namespace: signature.namespace.clone(), resource: resource.map(Into::into), effect }]
+    Touch { namespace: signature.namespace.clone(), resource: resource.map(Into::into), effect }
 }
 
 /// A resource template with its `{argument}`s filled in; nothing where one is not constant.

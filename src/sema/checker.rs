@@ -11,15 +11,15 @@ use super::expr::{Checker, Code, Expectation, ReadKind, atoms, negated_atoms};
 use super::file::Namespace;
 use super::names::{Collision, Mark, Names, NewName};
 use super::own_plans::OwnPlans;
-use super::plan::{After, Block, BlockId, GuardAtom, Node, NodeId, NodeKind, Plan, Task, TaskId, Touch};
+use super::passed_on::take_over;
+use super::plan::{After, Block, BlockId, Footprint, GuardAtom, Node, NodeId, NodeKind, Parallel, Plan, Task, TaskId};
 use super::scope::{Atom, Lookup, NameKind, Scope as _};
 use super::tools::Tools;
 use super::unread::Made;
 use crate::diag::{Diagnostic, codes};
 use crate::source::{SourceFile, Span};
 use crate::syntax::ast;
-use crate::types::{Effect, Type};
-use crate::value::Value;
+use crate::types::{Type, fit};
 
 /// What the plans of one file share.
 pub(super) struct Shared<'a> {
@@ -88,8 +88,12 @@ pub(super) struct OpenBlock {
     pub steps: BTreeMap<Arc<str>, Vec<NodeId>>,
     pub label: Option<Arc<str>>,
     pub yields: Vec<Type>,
-    pub effect: Effect,
-    pub touches: Vec<Touch>,
+    /// The type of the value that the block stands in for: what fits there becomes one of it.
+    pub stands_for: Option<Type>,
+    /// What its statements do.
+    pub does: Footprint,
+    /// Its `parallel` blocks that have ended.
+    pub parallels: Vec<Parallel>,
     /// What was known where it begins.
     known: Mark,
 }
@@ -125,15 +129,6 @@ impl PlanChecker<'_> {
         let before = self.diagnostics.len();
         let code = self.expressions().check_condition(expression);
         self.note_reads(before, &code);
-        if let (Some(Value::Bool(value)), true) = (code.constant(), before == self.diagnostics.len()) {
-            let message = format!("this condition is always {value}");
-            let diagnostic = Diagnostic::new(&codes::order::CONSTANT_CONDITION, expression.span, message);
-            self.diagnostics.push(diagnostic.help(if *value {
-                "leave the condition out"
-            } else {
-                "what stands under it never happens; compare with a value of the run, or take it out"
-            }));
-        }
         code
     }
 
@@ -203,11 +198,23 @@ impl PlanChecker<'_> {
             steps: BTreeMap::new(),
             label,
             yields: Vec::new(),
-            effect: Effect::Pure,
-            touches: Vec::new(),
+            stands_for: None,
+            does: Footprint::none(),
+            parallels: Vec::new(),
             known: self.names.mark(),
         });
         id
+    }
+
+    /// A value that the innermost block yields, and its type.
+    pub(super) fn yielded(&mut self, code: Code) -> Code {
+        let Some(block) = self.open.last_mut() else { return code };
+        let code = match &block.stands_for {
+            Some(ty) if fit(&code.ty, ty).fits() => code.placed(ty),
+            Some(_) | None => code,
+        };
+        block.yields.push(code.ty.clone());
+        code
     }
 
     /// Closes the innermost block; what it touches belongs to the step that owns it.
@@ -215,8 +222,9 @@ impl PlanChecker<'_> {
         let slots = self.names.close();
         let mut open = self.open.pop()?;
         self.names.forget(open.known);
-        let nodes = std::mem::take(&mut open.nodes);
-        let block = Block { label: open.label.take(), slots, shared: shared(&nodes, slots), nodes };
+        self.diagnostics.extend(take_over(&mut open.nodes, &self.blocks));
+        let (nodes, parallels) = (std::mem::take(&mut open.nodes), std::mem::take(&mut open.parallels));
+        let block = Block { label: open.label.take(), slots, shared: shared(&nodes, slots), nodes, parallels };
         if let Some(place) = self.blocks.get_mut(open.id.0 as usize) {
             *place = block;
         }
@@ -377,12 +385,10 @@ impl PlanChecker<'_> {
         self.not_yet.push((span, what));
     }
 
-    /// Adds what a step does to what its block does.
-    pub(super) fn note_effect(&mut self, effect: Effect, touches: &[Touch]) {
-        let Some(block) = self.open.last_mut() else { return };
-        block.effect = block.effect.max(effect);
-        for touch in touches {
-            merge_touch(&mut block.touches, touch);
+    /// Adds what a statement does to what its block does.
+    pub(super) fn note_does(&mut self, does: &Footprint) {
+        if let Some(block) = self.open.last_mut() {
+            block.does.merge(does);
         }
     }
 }
@@ -410,15 +416,6 @@ fn shared(nodes: &[Node], slots: u32) -> BTreeMap<u32, Vec<u32>> {
     shared
 }
 
-/// Adds one touch; the same state keeps its highest class.
-pub(super) fn merge_touch(touches: &mut Vec<Touch>, touch: &Touch) {
-    let same = touches.iter_mut().find(|known| known.namespace == touch.namespace && known.resource == touch.resource);
-    match same {
-        Some(known) => known.effect = known.effect.max(touch.effect),
-        None => touches.push(touch.clone()),
-    }
-}
-
 /// The names that statements introduce in their frame, those under an `if` included.
 fn introduced(statements: &[ast::Statement], names: &mut Vec<(Arc<str>, Span)>) {
     for statement in statements {
@@ -431,6 +428,10 @@ fn introduced(statements: &[ast::Statement], names: &mut Vec<(Arc<str>, Span)>) 
                 for block in arms.iter().map(|(_, block)| block).chain(otherwise) {
                     introduced(&block.statements, names);
                 }
+                continue;
+            }
+            ast::StatementKind::Parallel(block) => {
+                introduced(&block.statements, names);
                 continue;
             }
             ast::StatementKind::Policy(_)

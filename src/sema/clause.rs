@@ -4,27 +4,30 @@ use std::collections::BTreeSet;
 
 use super::checker::PlanChecker;
 use super::expr::{Code, Expectation};
-use super::plan::{After, Clauses, Confirm, Recover, StepKind, Until};
+use super::plan::{After, Clauses, Confirm, Footprint, Recover, StepKind, Until};
 use super::step::CheckedBody;
 use crate::diag::{Diagnostic, Edit, codes};
 use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::{Effect, ErrorPattern, Type};
 
+/// A checked `recover` arm.
+pub(super) struct RecoverArm {
+    pub arm: Recover,
+    pub ty: Type,
+    pub does: Footprint,
+}
+
 impl PlanChecker<'_> {
-    /// The steps that a step names in `after`, and whether `after none` frees it of the order of effects.
-    pub(super) fn order(&mut self, clauses: &[ast::Clause]) -> (Vec<After>, bool) {
-        let (mut after, mut unordered) = (Vec::new(), false);
+    /// The steps that a step names in `after`.
+    pub(super) fn named_after(&mut self, clauses: &[ast::Clause]) -> Vec<After> {
+        let mut after = Vec::new();
         for clause in clauses {
-            match &clause.kind {
-                ast::ClauseKind::After(ast::After::None(_)) => unordered = true,
-                ast::ClauseKind::After(ast::After::Names(names)) => {
-                    after.extend(names.iter().flat_map(|name| self.steps_above(name)));
-                }
-                _ => {}
+            if let ast::ClauseKind::After(names) = &clause.kind {
+                after.extend(names.iter().flat_map(|name| self.steps_above(name)));
             }
         }
-        (after, unordered)
+        after
     }
 
     /// The steps of this block with this name that stand above: several where branches of one `if` give it.
@@ -66,7 +69,7 @@ impl PlanChecker<'_> {
         for clause in &step.clauses {
             let reason = not_applicable(&clause.kind, subject);
             if let Some(reason) = reason.or_else(|| self.refused_in_undo(&clause.kind)) {
-                self.refuse_clause(clause, reason);
+                self.refuse_clause(clause, subject, reason);
                 continue;
             }
             self.clause(step, clause, body, &mut checked);
@@ -80,6 +83,9 @@ impl PlanChecker<'_> {
             ast::ClauseKind::When(_)
             | ast::ClauseKind::After(_)
             | ast::ClauseKind::Recover { .. }
+            // Said with the form, and with the clause that is refused.
+            | ast::ClauseKind::By(_)
+            | ast::ClauseKind::Expires(_)
             | ast::ClauseKind::Error => {}
             ast::ClauseKind::Timeout(duration) => checked.timeout = Some(self.duration(duration, "`timeout`")),
             ast::ClauseKind::Within(duration) => checked.within = Some(self.duration(duration, "`within`")),
@@ -88,8 +94,8 @@ impl PlanChecker<'_> {
                 let condition = self.condition(condition);
                 let every = self.duration(every, "`every`");
                 checked.until = Some(Until { condition, every });
-                if !body.effect.floats() {
-                    let message = format!("`until` polls, and this call is of class `{}`", body.effect);
+                if !body.does.effect.floats() {
+                    let message = format!("`until` polls, and this call is of class `{}`", body.does.effect);
                     self.diagnostics.push(
                         Diagnostic::new(&codes::failure::UNTIL_WITH_EFFECT, clause.span, message)
                             .help("start the effect in one step, and poll a read in the next"),
@@ -99,8 +105,8 @@ impl PlanChecker<'_> {
             ast::ClauseKind::Cache(duration) => {
                 checked.cache = Some(self.duration(duration, "`cache`"));
                 self.mark_not_yet(clause.span, "`cache`");
-                if !body.effect.floats() {
-                    let message = format!("a call of class `{}` cannot be cached", body.effect);
+                if !body.does.effect.floats() {
+                    let message = format!("a call of class `{}` cannot be cached", body.does.effect);
                     self.diagnostics.push(
                         Diagnostic::new(&codes::effects::CACHE_WITH_EFFECT, clause.span, message)
                             .help("only `pure` and `read` calls may be answered from memory")
@@ -146,7 +152,7 @@ impl PlanChecker<'_> {
     }
 
     /// The `recover` arms of a step; its own name is not visible in them.
-    pub(super) fn recover_arms(&mut self, step: &ast::Step) -> Vec<(Recover, Type)> {
+    pub(super) fn recover_arms(&mut self, step: &ast::Step, result: &Type) -> Vec<RecoverArm> {
         let mut arms = Vec::new();
         let mut caught = BTreeSet::new();
         let mut all: Option<Span> = None;
@@ -169,9 +175,8 @@ impl PlanChecker<'_> {
                 ast::ErrorPattern::Any => all = all.or(Some(clause.span)),
                 ast::ErrorPattern::Classes(_) => caught.extend(names),
             }
-            let checked = self.arm("recover", arm, Some((binding.as_ref(), Type::Error)));
-            self.note_effect(checked.effect, &checked.touches);
-            arms.push((Recover { patterns, body: checked.id }, checked.ty));
+            let checked = self.arm("recover", arm, Some((binding.as_ref(), Type::Error)), Some(result));
+            arms.push(RecoverArm { arm: Recover { patterns, body: checked.id }, ty: checked.ty, does: checked.does });
         }
         arms
     }
@@ -182,13 +187,18 @@ impl PlanChecker<'_> {
         names.iter().filter_map(|name| self.settings().error_pattern(&name.text, name.span)).collect()
     }
 
-    fn refuse_clause(&mut self, clause: &ast::Clause, reason: &str) {
-        let message = format!("`{}` cannot stand here: {reason}", clause_word(&clause.kind));
-        self.diagnostics.push(
-            Diagnostic::new(&codes::failure::CLAUSE_NOT_APPLICABLE, clause.span, message)
-                .help("remove the clause")
-                .unsafe_fix("remove the clause", vec![Edit { span: clause.span, text: String::new() }]),
-        );
+    fn refuse_clause(&mut self, clause: &ast::Clause, subject: Subject, reason: &str) {
+        let word = clause_word(&clause.kind);
+        let message = format!("`{word}` cannot stand here: {reason}");
+        let diagnostic = Diagnostic::new(&codes::failure::CLAUSE_NOT_APPLICABLE, clause.span, message);
+        let renamed = subject == Subject::Form && matches!(clause.kind, ast::ClauseKind::Expires(_));
+        self.diagnostics.push(if renamed {
+            let place = Span { start: clause.span.start, end: clause.span.start + Span::at(word.len()).start };
+            diagnostic.help("write `within`: the same bound under its name").fix("write `within`", place, "within")
+        } else {
+            let edit = Edit { span: clause.span, text: String::new() };
+            diagnostic.help("remove the clause").unsafe_fix("remove the clause", vec![edit])
+        });
     }
 
     /// What clauses say of each other.
@@ -234,6 +244,8 @@ enum Subject {
     Wait,
     /// `wait for`
     Event,
+    /// `input`
+    Form,
     Damaged,
 }
 
@@ -242,7 +254,7 @@ impl Subject {
         match step {
             ast::StepBody::Call(_) => match &body.kind {
                 StepKind::Call(call) => match call.target {
-                    super::plan::Target::Tool(_) => Self::Tool(body.effect),
+                    super::plan::Target::Tool(_) => Self::Tool(body.does.effect),
                     super::plan::Target::Plan(..) => Self::SubPlan,
                 },
                 _ => Self::Damaged,
@@ -251,7 +263,8 @@ impl Subject {
             ast::StepBody::Do(_) | ast::StepBody::Each { .. } | ast::StepBody::Repeat { .. } => Self::Block,
             ast::StepBody::Race(_) | ast::StepBody::Match { .. } => Self::Poll,
             ast::StepBody::Wait(ast::WaitFor::Condition { .. }) => Self::Event,
-            ast::StepBody::Input { .. } | ast::StepBody::Wait(_) => Self::Wait,
+            ast::StepBody::Input { .. } => Self::Form,
+            ast::StepBody::Wait(_) => Self::Wait,
             ast::StepBody::Error => Self::Damaged,
         }
     }
@@ -259,7 +272,7 @@ impl Subject {
 
 /// Why a clause makes no sense there; `None` where it does.
 fn not_applicable(clause: &ast::ClauseKind, subject: Subject) -> Option<&'static str> {
-    use Subject::{Block, Damaged, Event, Model, Poll, SubPlan, Tool, Wait};
+    use Subject::{Block, Damaged, Event, Form, Model, Poll, SubPlan, Tool, Wait};
     match clause {
         ast::ClauseKind::When(_)
         | ast::ClauseKind::After(_)
@@ -267,29 +280,42 @@ fn not_applicable(clause: &ast::ClauseKind, subject: Subject) -> Option<&'static
         | ast::ClauseKind::Error => None,
         ast::ClauseKind::Timeout(_) => match subject {
             Tool(_) | Model | Damaged => None,
-            SubPlan | Block | Poll | Wait | Event => {
+            SubPlan | Block | Poll | Wait | Event | Form => {
                 Some("it bounds one attempt of one call; `within` bounds the whole step")
             }
         },
         ast::ClauseKind::Within(_) => match subject {
-            Wait => Some("whoever waits for people is bounded by `expires`, and a timer by itself"),
-            Tool(_) | SubPlan | Model | Block | Poll | Event | Damaged => None,
+            Wait => Some("a timer ends by itself"),
+            Tool(_) | SubPlan | Model | Block | Poll | Event | Form | Damaged => None,
+        },
+        ast::ClauseKind::By(_) => match subject {
+            Form | Damaged => None,
+            Tool(_) | SubPlan | Model | Block | Poll | Wait | Event => {
+                Some("it says who fills in an `input`; whoever confirms is named right behind `confirm \"…\"`")
+            }
+        },
+        ast::ClauseKind::Expires(_) => match subject {
+            Damaged => None,
+            Form => Some("how long a form waits is `within`"),
+            Tool(_) | SubPlan | Model | Block | Poll | Wait | Event => {
+                Some("it bounds a question, right behind `confirm \"…\"`; a step is bounded by `within`")
+            }
         },
         ast::ClauseKind::Retry(_) => match subject {
             Tool(_) | Model | Damaged => None,
             SubPlan | Block | Poll => Some("only single calls are retried; put it on the calls inside"),
-            Wait | Event => Some("there is no call to retry"),
+            Wait | Event | Form => Some("there is no call to retry"),
         },
         ast::ClauseKind::Until { .. } | ast::ClauseKind::Cache(_) => match subject {
             Tool(_) | Damaged => None,
-            SubPlan | Model | Block | Poll | Wait | Event => Some("it goes with one call of a tool"),
+            SubPlan | Model | Block | Poll | Wait | Event | Form => Some("it goes with one call of a tool"),
         },
         ast::ClauseKind::Confirm { .. } => match subject {
-            Wait | Event => Some("this step asks somebody already, or calls nothing"),
+            Wait | Event | Form => Some("this step asks somebody already, or calls nothing"),
             Tool(_) | SubPlan | Model | Block | Poll | Damaged => None,
         },
         ast::ClauseKind::Verify { .. } | ast::ClauseKind::Undo(_) => match subject {
-            Wait | Event => Some("it calls nothing that could be looked at or taken back"),
+            Wait | Event | Form => Some("it calls nothing that could be looked at or taken back"),
             Tool(_) | SubPlan | Model | Block | Poll | Damaged => None,
         },
     }
@@ -302,6 +328,8 @@ fn clause_word(clause: &ast::ClauseKind) -> &'static str {
         ast::ClauseKind::Confirm { .. } => "confirm",
         ast::ClauseKind::Timeout(_) => "timeout",
         ast::ClauseKind::Within(_) => "within",
+        ast::ClauseKind::By(_) => "by",
+        ast::ClauseKind::Expires(_) => "expires",
         ast::ClauseKind::Retry(_) => "retry",
         ast::ClauseKind::Until { .. } => "until",
         ast::ClauseKind::Cache(_) => "cache",

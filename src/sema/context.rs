@@ -140,6 +140,7 @@ impl Contexts {
                     self.inner(body);
                     self.listeners -= 1;
                 }
+                ast::StatementKind::Parallel(body) => self.inner(body),
                 ast::StatementKind::Step(step) => self.collect_step(step),
                 ast::StatementKind::Policy(_)
                 | ast::StatementKind::Allow(_)

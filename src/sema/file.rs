@@ -5,16 +5,19 @@ use std::sync::Arc;
 
 use super::annotation::{NamedTypes, below, is_optional};
 use super::checker::Shared;
+use super::expr::{Checker, Expectation};
 use super::finding::{duplicate_name, quoted, unknown};
 use super::plan::Plan;
 use super::remedy::tidy_removals;
+use super::scope::NoNames;
 use super::test::Test;
 use super::tools::Tools;
 use super::unread::unused_items;
 use crate::diag::{Diagnostic, closest, codes};
 use crate::source::{SourceFile, Span};
 use crate::syntax::{self, ast};
-use crate::types::{Effect, KEY_TTL, Parameter, Signature};
+use crate::types::{Effect, KEY_TTL, Parameter, Signature, Type};
+use crate::value::Value;
 
 /// What a name behind `use` leads to.
 #[derive(Debug)]
@@ -234,18 +237,7 @@ fn declared(
     types: &mut NamedTypes,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Signature {
-    let mut parameters = Vec::new();
-    for parameter in &tool.parameters {
-        let ty = types.resolve(&parameter.ty, diagnostics);
-        let known = known.and_then(|known| known.parameter(&parameter.name.text));
-        parameters.push(Parameter {
-            name: parameter.name.text.clone(),
-            ty,
-            required: !parameter.optional && parameter.default.is_none() && !is_optional(&parameter.ty),
-            description: known.and_then(|known| known.description.clone()),
-            schema: known.and_then(|known| known.schema.clone()),
-        });
-    }
+    let parameters = parameters(tool, known, types, diagnostics);
     let effect = tool.effect.as_ref().and_then(|word| {
         let found = Effect::find(&word.text);
         if found.is_none() {
@@ -262,7 +254,6 @@ fn declared(
         let code = &codes::names::UNKNOWN_ARGUMENT;
         diagnostics.push(unknown(code, "parameter", &key.text, key.span, names));
     }
-    let raises = tool.fails.iter().map(|name| name.text.clone());
     let mut signature = known.map_or_else(
         || Signature::unknown(tool.namespace.text.clone(), tool.name.text.clone()),
         |known| (**known).clone(),
@@ -279,14 +270,12 @@ fn declared(
     if let Some(effect) = effect {
         signature.effect = effect;
     }
-    for name in raises {
-        if !signature.raises.contains(&name) {
-            signature.raises.push(name);
+    for name in &tool.fails {
+        if !signature.raises.contains(&name.text) {
+            signature.raises.push(name.text.clone());
         }
     }
-    if let Some(key) = &tool.key {
-        take_key(&mut signature, key);
-    }
+    tool.key.iter().for_each(|key| take_key(&mut signature, key));
     signature
 }
 
@@ -311,6 +300,48 @@ fn misspelt_fails(tool: &ast::Tool, known: Option<&Arc<Signature>>, diagnostics:
             diagnostics.push(unknown(code, &what, &name.text, name.span, candidates.into_iter()));
         }
     }
+}
+
+/// The parameters of a `tool` item, with what the catalog says of them beyond their types.
+fn parameters(
+    tool: &ast::Tool,
+    known: Option<&Arc<Signature>>,
+    types: &mut NamedTypes,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<Parameter> {
+    let mut parameters = Vec::new();
+    for parameter in &tool.parameters {
+        let ty = types.resolve(&parameter.ty, diagnostics);
+        let known = known.and_then(|known| known.parameter(&parameter.name.text));
+        let default = parameter.default.as_ref().and_then(|default| default_of(parameter, default, &ty, diagnostics));
+        parameters.push(Parameter {
+            name: parameter.name.text.clone(),
+            ty,
+            required: !parameter.optional && parameter.default.is_none() && !is_optional(&parameter.ty),
+            description: known.and_then(|known| known.description.clone()),
+            schema: known.and_then(|known| known.schema.clone()),
+            default,
+        });
+    }
+    parameters
+}
+
+/// What is sent where a call leaves an argument out: a value of its type that is known now.
+fn default_of(
+    parameter: &ast::Parameter,
+    default: &ast::Expr,
+    ty: &Type,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Value> {
+    let before = diagnostics.len();
+    let what = format_args!("the default of `{}`", parameter.name.text);
+    let code = Checker::new(&NoNames, diagnostics).check_against(default, ty, Expectation::default(&what));
+    if code.constant().is_none() && diagnostics.len() == before {
+        let message = format!("{what} is not known before the run");
+        let finding = Diagnostic::new(&codes::types::DEFAULT_TYPE, default.span, message);
+        diagnostics.push(finding.help("write the value itself"));
+    }
+    code.constant().cloned()
 }
 
 /// The places that a `tool` item calls secret, in its arguments and in its result.

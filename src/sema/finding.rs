@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::diag::{Code, Diagnostic, codes, nearest};
+use crate::diag::{Code, Diagnostic, Near, codes, nearest};
 use crate::source::Span;
 use crate::syntax::ast;
 
@@ -35,7 +35,7 @@ pub(super) fn unknown_as<'a>(
     let mut candidates = candidates.collect::<Vec<_>>();
     candidates.dedup();
     let diagnostic = Diagnostic::new(code, span, format!("there is no {what} `{name}`"));
-    let near = nearest(name, candidates.iter().copied());
+    let near = nearest(name, candidates.iter().copied()).or_else(|| same_end(code, name, &candidates));
     let diagnostic = match near {
         Some(near) => diagnostic.did_you_mean(near, span, written(near.name)),
         None if candidates.is_empty() => diagnostic,
@@ -49,6 +49,13 @@ pub(super) fn unknown_as<'a>(
         candidates.insert(0, near);
     }
     diagnostic.available(candidates)
+}
+
+/// An error class that ends as this one does: `expired` for `denied.expired`.
+fn same_end<'a>(code: &'static Code, name: &str, candidates: &[&'a str]) -> Option<Near<'a>> {
+    let (_, end) = name.rsplit_once('.').filter(|_| code == &codes::names::UNKNOWN_ERROR_CLASS)?;
+    let name = candidates.iter().copied().find(|candidate| candidate.rsplit('.').next() == Some(end))?;
+    Some(Near { name, certain: false })
 }
 
 /// A second thing of the same name.

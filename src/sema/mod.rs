@@ -9,6 +9,7 @@ mod call;
 mod checker;
 mod clause;
 mod context;
+mod contract;
 mod contradiction;
 mod event;
 pub mod expr;
@@ -16,6 +17,7 @@ mod file;
 mod finding;
 mod names;
 mod own_plans;
+mod passed_on;
 mod plan;
 mod plan_item;
 mod presence;
@@ -32,10 +34,10 @@ mod waiting;
 pub use backoff::Backoff;
 pub use file::{CheckedFile, Files, check_file};
 pub use plan::{
-    After, Ask, Block, BlockId, Budget, Call, Clauses, Confirm, Each, Event, EventKind, Failing, GuardAtom, Infer,
-    Input, InputField, Jitter, Listener, Node, NodeId, NodeKind, OnFailure, Plan, PlanParameter, PlanTest, Policy,
-    Recover, Repeat, Retry, Set, Status, Step, StepKind, Target, Task, TaskId, TaskTest, Touch, Undo, Until, Verify,
-    Wait,
+    After, Ask, Block, BlockId, Budget, Call, Clauses, Confirm, Each, Event, EventKind, Failing, Footprint, GuardAtom,
+    Infer, Input, InputField, Jitter, Listener, Node, NodeId, NodeKind, OnFailure, OrderClass, Parallel, Plan,
+    PlanParameter, PlanTest, Policy, Recover, Repeat, Retry, Set, Status, Step, StepKind, Target, Task, TaskId,
+    TaskTest, Touch, Undo, Until, Verify, Wait,
 };
 pub use remedy::tidy_removals;
 pub use scope::{Atom, Binding, Definition, Lookup, NameKind, Place, Scope};

@@ -170,7 +170,7 @@ impl Finder<'_> {
                 ast::StatementKind::If { arms, otherwise } => {
                     arms.iter().map(|(_, block)| block).chain(otherwise).for_each(|block| self.block(block));
                 }
-                ast::StatementKind::Listener { body, .. } => self.block(body),
+                ast::StatementKind::Listener { body, .. } | ast::StatementKind::Parallel(body) => self.block(body),
                 ast::StatementKind::Policy(_)
                 | ast::StatementKind::Allow(_)
                 | ast::StatementKind::Let { .. }
@@ -207,6 +207,8 @@ impl Finder<'_> {
                 ast::ClauseKind::Undo(ast::Undo::Do(block)) => self.block(block),
                 ast::ClauseKind::When(_)
                 | ast::ClauseKind::After(_)
+                | ast::ClauseKind::By(_)
+                | ast::ClauseKind::Expires(_)
                 | ast::ClauseKind::Confirm { .. }
                 | ast::ClauseKind::Timeout(_)
                 | ast::ClauseKind::Within(_)
@@ -222,7 +224,7 @@ impl Finder<'_> {
         match body {
             ast::ArmBody::Expr(expression) => self.call(expression),
             ast::ArmBody::Do(block) => self.block(block),
-            ast::ArmBody::Fail { .. } => {}
+            ast::ArmBody::Ask { .. } | ast::ArmBody::Infer { .. } | ast::ArmBody::Fail { .. } => {}
         }
     }
 

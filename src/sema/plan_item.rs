@@ -13,14 +13,14 @@ use super::expr::Expectation;
 use super::finding::duplicate_name;
 use super::names::Names;
 use super::own_plans::{CallOrder, OwnPlans};
-use super::plan::{Plan, PlanParameter, Policy};
+use super::plan::{Footprint, Plan, PlanParameter, Policy};
 use super::scope::NameKind;
 use super::unread::Made;
 use crate::diag::{Diagnostic, codes};
 use crate::source::Span;
 use crate::syntax::{ast, map_parts};
 use crate::tools::Grant;
-use crate::types::{Effect, Type};
+use crate::types::Type;
 
 /// Checks every plan, those first that others call. Beside that none sees into another, so in a large file many are
 /// checked at a time.
@@ -134,8 +134,7 @@ impl PlanChecker<'_> {
         let parameters = self.parameters(&plan.parameters);
         let (policy, allow) = self.head(&plan.body);
         self.statements(&plan.body.statements);
-        let (effect, touches) =
-            self.close_block().map_or((Effect::Pure, Vec::new()), |block| (block.effect, block.touches));
+        let does = self.close_block().map_or(Footprint::none(), |block| block.does);
         let always = plan.body.statements.iter().any(|statement| ends(statement, BlockKind::Plan));
         self.replies_always(plan, always);
         self.unread(plan);
@@ -150,6 +149,7 @@ impl PlanChecker<'_> {
             name: plan.name.text.clone(),
             doc: item.doc.clone(),
             span: plan.name.span,
+            source: self.shared.source.clone(),
             digest: digest.finalize().to_hex().as_str().into(),
             parameters,
             returns: returns.unwrap_or_else(|| Type::union(self.replies.iter().cloned().chain(absent))),
@@ -157,8 +157,7 @@ impl PlanChecker<'_> {
             allow,
             blocks: std::mem::take(&mut self.blocks),
             tasks: std::mem::take(&mut self.tasks),
-            effect,
-            touches,
+            does,
             plans: std::mem::take(&mut self.plans),
             not_yet: std::mem::take(&mut self.not_yet),
         }

@@ -30,7 +30,8 @@ impl Known<'_> {
     pub(in crate::sema) fn gives(&self, definitions: &[Definition]) -> bool {
         let cases = Cases { known: self, assumed: Vec::new(), left: MAX_CASES };
         let holds = |guard: &[Atom]| guard.iter().all(|atom| cases.value(atom) == Some(true));
-        if definitions.iter().any(|definition| holds(&definition.guard)) {
+        // Where what is known contradicts itself nothing runs, and what stands there reads what stands above it.
+        if definitions.iter().any(|definition| holds(&definition.guard) || self.holds(&definition.guard)) {
             return true;
         }
         let compound = self.facts.iter().copied().flatten().any(|fact| !fact.not_all.is_empty());

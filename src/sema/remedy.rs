@@ -143,6 +143,7 @@ fn introduced(statement: &ast::Statement) -> Option<&ast::Name> {
         ast::StatementKind::Policy(_)
         | ast::StatementKind::Allow(_)
         | ast::StatementKind::If { .. }
+        | ast::StatementKind::Parallel(_)
         | ast::StatementKind::Set { .. }
         | ast::StatementKind::Ensure { .. }
         | ast::StatementKind::Fail { .. }

@@ -109,3 +109,20 @@ pub trait Scope {
         None
     }
 }
+
+/// No names at all.
+pub(super) struct NoNames;
+
+impl Scope for NoNames {
+    fn lookup(&self, _: &str) -> Lookup {
+        Lookup::Missing
+    }
+
+    fn visible(&self) -> Vec<Arc<str>> {
+        Vec::new()
+    }
+
+    fn facts(&self) -> &[Atom] {
+        &[]
+    }
+}

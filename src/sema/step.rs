@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::block::{arc, block_type};
 use super::checker::{BlockKind, OpenBlock, PlanChecker};
 use super::expr::{Code, Expectation};
-use super::plan::{BlockId, Each, NodeKind, Repeat, Step, StepKind, Target, Touch};
+use super::plan::{BlockId, Each, Footprint, NodeKind, OrderClass, Repeat, Step, StepKind, Target};
 use super::scope::{NameKind, Place};
 use crate::diag::{Diagnostic, Edit, codes};
 use crate::source::Span;
@@ -20,8 +20,7 @@ const BUILT_IN: &str = "sys";
 pub(super) struct CheckedBody {
     pub kind: StepKind,
     pub ty: Type,
-    pub effect: Effect,
-    pub touches: Vec<Touch>,
+    pub does: Footprint,
     /// The type of `winner(x)` for a `race`.
     pub winner: Option<Type>,
 }
@@ -29,11 +28,11 @@ pub(super) struct CheckedBody {
 impl CheckedBody {
     /// A body that has been reported.
     pub(super) fn damaged(ty: Type) -> Self {
-        Self::new(StepKind::Damaged, ty, Effect::Pure, Vec::new())
+        Self::new(StepKind::Damaged, ty, Footprint::none())
     }
 
-    pub(super) fn new(kind: StepKind, ty: Type, effect: Effect, touches: Vec<Touch>) -> Self {
-        Self { kind, ty, effect, touches, winner: None }
+    pub(super) fn new(kind: StepKind, ty: Type, does: Footprint) -> Self {
+        Self { kind, ty, does, winner: None }
     }
 }
 
@@ -46,34 +45,38 @@ impl PlanChecker<'_> {
             ast::ClauseKind::When(condition) => Some(condition),
             _ => None,
         });
-        let before = self.diagnostics.len();
         let mark = when.map(|condition| self.guard(condition));
-        self.mend_when(before, &step.clauses);
-        let (after, unordered) = self.order(&step.clauses);
+        let after = self.named_after(&step.clauses);
         let body = self.step_body(step);
-        let recover = self.recover_arms(step);
+        let recover = self.recover_arms(step, &body.ty);
         let slot = self.introduce(&step.name, NameKind::Step, body.ty.clone());
         self.note_call(step, &body);
         let clauses = self.clauses(step, &body);
         let mut types = vec![body.ty];
         let mut arms = Vec::with_capacity(recover.len());
-        for (arm, arm_type) in recover {
-            types.push(arm_type);
-            arms.push(arm);
+        // What an arm does counts for the order of the step, and for what its block does.
+        let mut does = body.does.clone();
+        for arm in recover {
+            does.merge(&arm.does);
+            types.push(arm.ty);
+            arms.push(arm.arm);
+        }
+        if clauses.until.is_some() || clauses.confirm.is_some() {
+            does.order = OrderClass::Barrier;
         }
         let ty = Type::union(types);
         let seen = self.seen_type(&step.name.text, ty.clone());
         let recovered = (!arms.is_empty()).then_some(Type::Null);
         let winner = body.winner.map(|winner| Type::union([winner].into_iter().chain(recovered)));
         self.names.retype(&step.name.text, seen, winner);
-        self.note_effect(body.effect, &body.touches);
+        self.note_does(&does);
         let step_node = Step {
             span: step.name.span,
             kind: body.kind,
             ty,
-            effect: body.effect,
-            touches: body.touches,
-            unordered,
+            effect: body.does.effect,
+            order: does.order,
+            touches: body.does.touches,
             clauses: (!clauses.is_empty()).then(|| Box::new(clauses)),
             recover: arms,
         };
@@ -83,18 +86,6 @@ impl PlanChecker<'_> {
             block.steps.entry(step.name.text.clone()).or_default().push(node);
         }
         self.unguard(mark);
-    }
-
-    /// A guard that always holds can go.
-    fn mend_when(&mut self, first: usize, clauses: &[ast::Clause]) {
-        let when = clauses.iter().find(|clause| matches!(clause.kind, ast::ClauseKind::When(_)));
-        let constant = |found: &&mut Diagnostic| found.code == &codes::order::CONSTANT_CONDITION;
-        let found = self.diagnostics.get_mut(first..).unwrap_or_default().iter_mut().find(constant);
-        if let (Some(when), Some(found)) = (when, found)
-            && found.message.ends_with("true")
-        {
-            *found = found.clone().fix("remove the condition", when.span, "");
-        }
     }
 
     /// Remembers a call whose result somebody should read.
@@ -111,7 +102,7 @@ impl PlanChecker<'_> {
         {
             self.made.riddles.push((self.origin(name), called.clone(), call.span));
         }
-        if body.effect.floats() && body.ty != Type::Null {
+        if body.does.effect.floats() && body.ty != Type::Null {
             self.made.looks.push((self.origin(name), name.span, called));
         }
     }
@@ -126,20 +117,17 @@ impl PlanChecker<'_> {
             ast::StepBody::Match { subject, arms } => self.match_arms(subject, arms),
             ast::StepBody::Ask { agent, arguments, returns } => self.ask(step.name.span, agent, arguments, returns),
             ast::StepBody::Infer { arguments, returns } => self.infer(step.name.span, arguments, returns),
-            ast::StepBody::Input { prompt, by, expires, fields } => {
-                self.input(prompt, by.as_deref(), expires.as_deref(), fields)
-            }
+            ast::StepBody::Input { prompt, form: _, fields } => self.input(prompt, fields, &step.clauses),
             ast::StepBody::Wait(wait) => self.wait(wait),
             ast::StepBody::Error => CheckedBody::damaged(Type::Invalid),
         }
     }
 
     fn called(&mut self, expression: &ast::Expr) -> CheckedBody {
-        let Some((call, ty, touches)) = self.call(expression) else {
+        let Some((call, ty, does)) = self.call(expression) else {
             return CheckedBody::damaged(Type::Invalid);
         };
-        let effect = call.effect;
-        CheckedBody::new(StepKind::Call(call), ty, effect, touches)
+        CheckedBody::new(StepKind::Call(call), ty, does)
     }
 
     pub(super) fn do_block(&mut self, block: &ast::Block) -> CheckedBody {
@@ -160,7 +148,7 @@ impl PlanChecker<'_> {
         };
         let step = make(&block);
         let ty = block_type(std::mem::take(&mut block.yields), statements, kind);
-        CheckedBody::new(step, ty, block.effect, block.touches)
+        CheckedBody::new(step, ty, block.does)
     }
 
     fn each(&mut self, body: &ast::StepBody) -> CheckedBody {
@@ -184,8 +172,9 @@ impl PlanChecker<'_> {
         }
         let by = by.as_ref().map(|by| self.value(by));
         self.statements(&block.statements);
-        let mut checked = self.closed(&block.statements, BlockKind::Each, |_| {
-            StepKind::Each(Box::new(Each { list: list_code, max, parallel, by, settle: *settle, body: id }))
+        let mut checked = self.closed(&block.statements, BlockKind::Each, |body| {
+            let in_turn = body.does.order == OrderClass::Barrier;
+            StepKind::Each(Box::new(Each { list: list_code, max, parallel, in_turn, by, settle: *settle, body: id }))
         });
         if *settle {
             checked.ty = Type::Result(Arc::new(checked.ty));
@@ -294,25 +283,23 @@ impl PlanChecker<'_> {
     fn race(&mut self, span: Span, branches: &[(ast::Name, ast::ArmBody)]) -> CheckedBody {
         let mut arms = Vec::new();
         let mut types = Vec::new();
-        let mut touches = Vec::new();
-        let mut effect = Effect::Pure;
+        let mut does = Footprint::none();
         if branches.len() < 2 {
             let diagnostic =
                 Diagnostic::new(&codes::types::MISSING_ARGUMENT, span, "a race needs two branches at least");
             self.diagnostics.push(diagnostic.help("add a branch, `name: call`, or call the one tool directly"));
         }
         for (name, body) in branches {
-            let arm = self.arm(&name.text, body, None);
-            if !arm.effect.floats() {
+            let arm = self.arm(&name.text, body, None, None);
+            if !arm.does.effect.floats() {
                 let message =
-                    format!("the branch `{}` is {}, and only reads may race", name.text, with_article(arm.effect));
+                    format!("the branch `{}` is {}, and only reads may race", name.text, with_article(arm.does.effect));
                 let help =
                     "the losers are cancelled in mid-call, so an effect could happen and be lost; race reads, then act";
                 self.diagnostics
                     .push(Diagnostic::new(&codes::effects::RACE_WITH_EFFECT, name.span, message).help(help));
             }
-            effect = effect.max(arm.effect);
-            arm.touches.iter().for_each(|touch| super::checker::merge_touch(&mut touches, touch));
+            does.merge(&arm.does);
             if arms.iter().any(|(known, _): &(Arc<str>, BlockId)| *known == name.text) {
                 self.diagnostics.push(super::finding::duplicate_name("branch", name, span));
             }
@@ -320,7 +307,7 @@ impl PlanChecker<'_> {
             arms.push((name.text.clone(), arm.id));
         }
         let winner = Type::union(arms.iter().map(|(name, _)| Type::Literal(Literal::String(name.clone()))));
-        let body = CheckedBody::new(StepKind::Race(arms), Type::union(types), effect, touches);
+        let body = CheckedBody::new(StepKind::Race(arms), Type::union(types), does);
         CheckedBody { winner: Some(winner), ..body }
     }
 
@@ -328,37 +315,40 @@ impl PlanChecker<'_> {
         let subject_code = self.value(subject);
         let patterns = arms.iter().map(|arm| (&arm.pattern, arm.span)).collect::<Vec<_>>();
         let patterns = self.expressions().check_patterns((subject, &subject_code.ty), &patterns, subject.span, true);
-        let (mut checked, mut types, mut touches, mut effect) = (Vec::new(), Vec::new(), Vec::new(), Effect::Pure);
+        let (mut checked, mut types, mut does) = (Vec::new(), Vec::new(), Footprint::none());
         for (arm, pattern) in arms.iter().zip(patterns) {
             let before = self.names.assume(pattern.facts);
-            let body = self.arm("match", &arm.body, None);
+            let body = self.arm("match", &arm.body, None, None);
             self.names.forget(before);
-            effect = effect.max(body.effect);
-            body.touches.iter().for_each(|touch| super::checker::merge_touch(&mut touches, touch));
+            does.merge(&body.does);
             types.push(body.ty);
             checked.push((pattern.matcher, body.id));
         }
-        CheckedBody::new(
-            StepKind::Match { subject: Box::new(subject_code), arms: checked },
-            Type::union(types),
-            effect,
-            touches,
-        )
+        let kind = StepKind::Match { subject: Box::new(subject_code), arms: checked };
+        CheckedBody::new(kind, Type::union(types), does)
     }
 
-    /// An arm of `race`, `match` or `recover` as a block. A call in it is a step with the path `x.label`.
+    /// An arm of `race`, `match` or `recover` as a block. A call in it is a step with the path `x.label`. Values that
+    /// fit the type that the arm stands in for become values of it.
     pub(super) fn arm(
         &mut self,
         label: &str,
         body: &ast::ArmBody,
         binding: Option<(Option<&ast::Name>, Type)>,
+        stands_for: Option<&Type>,
     ) -> ArmBlock {
         let statements: &[ast::Statement] = match body {
             ast::ArmBody::Do(block) => &block.statements,
-            ast::ArmBody::Expr(_) | ast::ArmBody::Fail { .. } => &[],
+            ast::ArmBody::Expr(_)
+            | ast::ArmBody::Ask { .. }
+            | ast::ArmBody::Infer { .. }
+            | ast::ArmBody::Fail { .. } => &[],
         };
         let own_label = matches!(body, ast::ArmBody::Do(_)).then(|| arc(label));
         let id = self.open_block(BlockKind::Do, own_label, statements);
+        if let Some(block) = self.open.last_mut() {
+            block.stands_for = stands_for.cloned();
+        }
         match binding {
             Some((Some(name), ty)) => {
                 self.introduce_local(name, ty);
@@ -376,46 +366,47 @@ impl PlanChecker<'_> {
                 }
             }
             ast::ArmBody::Expr(expression) => self.arm_expression(label, expression),
+            ast::ArmBody::Ask { agent, arguments, returns } => {
+                let asked = self.ask(agent.span, agent, arguments, returns);
+                self.arm_step(label, agent.span.to(returns.span), asked);
+            }
+            ast::ArmBody::Infer { span, arguments, returns } => {
+                let inferred = self.infer(*span, arguments, returns);
+                self.arm_step(label, *span, inferred);
+            }
         }
         let kind = BlockKind::Do;
         let Some(mut block) = self.close_block() else {
-            return ArmBlock { id, ty: Type::Invalid, effect: Effect::Pure, touches: Vec::new() };
+            return ArmBlock { id, ty: Type::Invalid, does: Footprint::none() };
         };
         let yields = std::mem::take(&mut block.yields);
         let ty = match body {
             ast::ArmBody::Do(own) => block_type(yields, &own.statements, kind),
             ast::ArmBody::Fail { .. } => Type::Never,
-            ast::ArmBody::Expr(_) => Type::union(yields),
+            ast::ArmBody::Expr(_) | ast::ArmBody::Ask { .. } | ast::ArmBody::Infer { .. } => Type::union(yields),
         };
-        ArmBlock { id, ty, effect: block.effect, touches: block.touches }
+        ArmBlock { id, ty, does: block.does }
     }
 
     fn arm_expression(&mut self, label: &str, expression: &ast::Expr) {
         if !self.is_call(expression) {
             let code = self.value(expression);
-            if let Some(block) = self.open.last_mut() {
-                block.yields.push(code.ty.clone());
-            }
+            let code = self.yielded(code);
             self.push(expression.span, NodeKind::Yield(code));
             return;
         }
-        let Some((call, ty, touches)) = self.call(expression) else {
-            if let Some(block) = self.open.last_mut() {
-                block.yields.push(Type::Invalid);
-            }
-            return;
-        };
-        self.note_effect(call.effect, &touches);
+        let body = self.called(expression);
+        self.arm_step(label, expression.span, body);
+    }
+
+    /// An arm that is one step, whose value is that of the arm.
+    fn arm_step(&mut self, label: &str, span: Span, body: CheckedBody) {
+        self.note_does(&body.does);
         let slot = self.names.slot();
-        let effect = call.effect;
-        let step = Step::bare(expression.span, StepKind::Call(call), ty.clone(), effect, touches);
-        self.push_node(expression.span, Some((arc(label), slot)), Vec::new(), NodeKind::Step(Box::new(step)));
-        let place = Place { up: 0, slot };
-        let value = Code::place(place, arc(label), ty.clone(), expression.span);
-        if let Some(block) = self.open.last_mut() {
-            block.yields.push(ty);
-        }
-        self.push(expression.span, NodeKind::Yield(value));
+        let step = Step::bare(span, body.kind, body.ty.clone(), body.does);
+        self.push_node(span, Some((arc(label), slot)), Vec::new(), NodeKind::Step(Box::new(step)));
+        let value = self.yielded(Code::place(Place { up: 0, slot }, arc(label), body.ty, span));
+        self.push(span, NodeKind::Yield(value));
     }
 }
 
@@ -423,8 +414,7 @@ impl PlanChecker<'_> {
 pub(super) struct ArmBlock {
     pub id: BlockId,
     pub ty: Type,
-    pub effect: Effect,
-    pub touches: Vec<Touch>,
+    pub does: Footprint,
 }
 
 /// The type that carried state has: that of its first value, literals widened at every depth, since later values differ.

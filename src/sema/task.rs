@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use super::checker::{BlockKind, PlanChecker};
 use super::context::Contexts;
-use super::expr::{Code, Expectation, ReadKind, atoms};
+use super::expr::{Code, Expectation, atoms};
 use super::finding::unknown;
 use super::names::NewName;
-use super::plan::{After, Event, Listener, NodeKind, Set, Status, Task, TaskId};
+use super::plan::{After, Event, Footprint, Listener, NodeKind, OrderClass, Set, Status, Task, TaskId};
 use super::scope::{Lookup, NameKind, Scope as _};
 use crate::diag::{Diagnostic, codes};
 use crate::source::Span;
 use crate::syntax::ast;
-use crate::types::{Field, ObjectType, Rest, Type};
+use crate::types::{Effect, Field, ObjectType, Rest, Type};
 
 impl PlanChecker<'_> {
     /// `task t "title" [statuses […]] [{ field: T }] [external]`
@@ -53,8 +53,8 @@ impl PlanChecker<'_> {
         let ast::StatementKind::Set { task, status, context, when, after } = &statement.kind else { return };
         let mark = when.as_ref().map(|when| self.guard(when));
         let steps: Vec<After> = match after {
-            Some(ast::After::Names(names)) => names.iter().flat_map(|name| self.steps_above(name)).collect(),
-            Some(ast::After::None(_)) | None => Vec::new(),
+            Some(names) => names.iter().flat_map(|name| self.steps_above(name)).collect(),
+            None => Vec::new(),
         };
         if self.open.iter().any(|block| block.kind == BlockKind::Each) {
             let message = "elements of an `each` run side by side, so none of them can move a task";
@@ -65,14 +65,8 @@ impl PlanChecker<'_> {
         let code = context.as_ref().map(|context| self.set_context(context, task));
         if let Some((id, status_id)) = found {
             self.given(statement.span, id, code.as_ref(), mark.is_some());
-            let reads = code.as_ref().is_some_and(reads_steps) || self.guard_reads_steps(mark.is_some());
-            let set = Set {
-                span: task.span.to(status.span),
-                task: id,
-                status: status_id,
-                context: code,
-                waits_for_all: after.is_none() && !reads,
-            };
+            let set = Set { span: task.span.to(status.span), task: id, status: status_id, context: code };
+            self.note_does(&Footprint::of(Effect::Pure, OrderClass::Barrier));
             self.push_node(statement.span, None, steps, NodeKind::Set(Box::new(set)));
         }
         self.unguard(mark);
@@ -100,12 +94,6 @@ impl PlanChecker<'_> {
             let ty = self.seen_type(&name, ty);
             self.names.retype(&name, ty, None);
         }
-    }
-
-    /// Whether the condition behind `when`, which has just been pushed, reads a step.
-    fn guard_reads_steps(&self, guarded: bool) -> bool {
-        let last = self.open.last().filter(|_| guarded).and_then(|block| block.nodes.last());
-        last.is_some_and(|node| matches!(&node.kind, NodeKind::Condition(code) if reads_steps(code)))
     }
 
     fn task_status(&mut self, task: &ast::Name, status: &ast::Name) -> Option<(TaskId, Status)> {
@@ -153,7 +141,7 @@ impl PlanChecker<'_> {
         self.statements(&body.statements);
         self.names.forget(before);
         if let Some(block) = self.close_block() {
-            self.note_effect(block.effect, &block.touches);
+            self.note_does(&block.does);
         }
         self.names.back_to(flow);
         let listener = Listener { span: name.span, on, payload, brings, when, max, body: id, snapshot };
@@ -180,14 +168,6 @@ impl PlanChecker<'_> {
         }
         snapshot
     }
-}
-
-/// Whether an expression waits for a step of its own block.
-fn reads_steps(code: &Code) -> bool {
-    let waits = |kind| matches!(kind, NameKind::Step | NameKind::Let);
-    code.reads
-        .iter()
-        .any(|read| read.place.up == 0 && waits(read.binding) && matches!(read.kind, ReadKind::Value | ReadKind::State))
 }
 
 /// A context in which every field may be left out: a `set` merges what it gives.

@@ -1,14 +1,17 @@
 //! What waits for models, people and time: `ask`, `infer`, `input`, `wait`.
 
+use std::fmt;
+
 use super::checker::PlanChecker;
 use super::expr::{Code, Expectation};
 use super::finding::unknown;
-use super::plan::{Ask, Infer, Input, InputField, StepKind, Wait};
+use super::plan::{Ask, Footprint, Infer, Input, InputField, OrderClass, StepKind, Wait};
 use super::step::CheckedBody;
 use crate::diag::{Diagnostic, codes};
 use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::{Effect, Field, Rest, Type};
+use crate::value::Value;
 
 /// What the parentheses of `ask` and `infer` hold.
 #[derive(Default)]
@@ -33,7 +36,7 @@ impl PlanChecker<'_> {
         let returns = self.types.resolve(returns, self.diagnostics);
         let Some(prompt) = prompt else { return CheckedBody::damaged(returns) };
         let ask = Ask { span: agent.span, agent: agent.text.clone(), prompt, with, returns: returns.clone() };
-        CheckedBody::new(StepKind::Ask(Box::new(ask)), returns, Effect::Effect, Vec::new())
+        CheckedBody::new(StepKind::Ask(Box::new(ask)), returns, Footprint::of(Effect::Effect, OrderClass::Barrier))
     }
 
     /// `infer(…) -> T`: it changes nothing.
@@ -43,7 +46,7 @@ impl PlanChecker<'_> {
         let returns = self.types.resolve(returns, self.diagnostics);
         let Some(prompt) = prompt else { return CheckedBody::damaged(returns) };
         let infer = Infer { span, prompt, model, with, returns: returns.clone() };
-        CheckedBody::new(StepKind::Infer(Box::new(infer)), returns, Effect::Read, Vec::new())
+        CheckedBody::new(StepKind::Infer(Box::new(infer)), returns, Footprint::of(Effect::Read, OrderClass::Read))
     }
 
     fn prompted(&mut self, span: Span, what: &str, known: &[&str], arguments: &[ast::Argument]) -> Prompted {
@@ -75,36 +78,73 @@ impl PlanChecker<'_> {
         prompted
     }
 
-    /// `input "…" [by "role"] [expires d] -> { … }`
+    /// `input "…" -> { … }`, with the clause that says who answers.
     pub(super) fn input(
         &mut self,
         prompt: &ast::Expr,
-        by: Option<&ast::Expr>,
-        expires: Option<&ast::Expr>,
         fields: &[ast::InputField],
+        clauses: &[ast::Clause],
     ) -> CheckedBody {
         let prompt = self.text(prompt, "the text of `input`");
-        let (by, expires) = self.role_and_expiry(by, expires);
+        let by = clauses.iter().find_map(|clause| match &clause.kind {
+            ast::ClauseKind::By(role) => Some(role),
+            _ => None,
+        });
+        let by = by.map(|by| self.text(by, "the role in `by`"));
         let fields = fields.iter().map(|field| self.input_field(field)).collect::<Vec<_>>();
         let typed = |field: &InputField| Field { name: field.name.clone(), ty: field.ty.clone(), required: true };
         let ty = Type::object(fields.iter().map(typed).collect(), Rest::Closed);
-        let input = Input { prompt, by, expires, fields };
-        CheckedBody::new(StepKind::Input(Box::new(input)), ty, Effect::Pure, Vec::new())
+        let input = Input { prompt, by, fields };
+        CheckedBody::new(StepKind::Input(Box::new(input)), ty, Footprint::of(Effect::Pure, OrderClass::Barrier))
     }
 
     fn input_field(&mut self, field: &ast::InputField) -> InputField {
         let ty = self.types.resolve(&field.ty, self.diagnostics);
-        let default = field.default.as_ref().map(|default| {
-            let what = format_args!("the default of `{}`", field.name.text);
-            let wanted = Type::union([ty.clone(), Type::Null]);
-            self.value_of(default, &wanted, Expectation::default(&what))
-        });
+        let name = &field.name.text;
+        let wanted = Type::union([ty.clone(), Type::Null]);
+        let misread = self.choices_behind(field, &ty);
+        let mut value = |written: &Option<Box<ast::Expr>>, wanted: &Type, what: fmt::Arguments<'_>| {
+            let written = written.as_ref().filter(|written| misread != Some(written.span))?;
+            Some(self.value_of(written, wanted, Expectation::default(&what)))
+        };
+        let prefill = value(&field.prefill, &wanted, format_args!("what stands in `{name}`"));
+        let known = value(&field.known, &wanted, format_args!("what is known of `{name}`"));
         let options = field.options.as_ref().map(|options| {
-            let what = format_args!("the choices of `{}`", field.name.text);
+            let what = format_args!("the choices of `{name}`");
             self.value_of(options, &ty.clone().list(), Expectation::of(&what))
         });
         let sensitive = self.types.secrets(&field.ty);
-        InputField { name: field.name.text.clone(), ty, default, options, sensitive }
+        let (name, span) = (name.clone(), field.name.span);
+        let checked =
+            InputField { span, name, label: None, ty, prefill, known, options, contracts: Vec::new(), sensitive };
+        self.diagnostics.extend(not_among_the_choices(&checked));
+        checked
+    }
+
+    /// `known e in LIST`: `in` is an operator there, so the choices of a field stand before. The place of what was misread.
+    fn choices_behind(&mut self, field: &ast::InputField, ty: &Type) -> Option<Span> {
+        let takes_bool = ty.members().iter().any(|member| matches!(member, Type::Bool | Type::Any | Type::Invalid));
+        let (word, written) = match (&field.known, &field.prefill) {
+            (Some(known), None) => ("known", known),
+            (None, Some(prefill)) => ("=", prefill),
+            (Some(_), Some(_)) | (None, None) => return None,
+        };
+        let ast::ExprKind::Chain { first, rest } = &written.kind else { return None };
+        let ([link], None, false) = (rest.as_slice(), &field.options, takes_bool) else { return None };
+        let text = |span: Span| self.shared.source.slice(span);
+        let before = Span { start: field.ty.span.end, end: first.span.start };
+        // Parentheses say that the operator is meant.
+        if link.operator != ast::BinaryOp::In || !text(before).trim_end().ends_with(word) {
+            return None;
+        }
+        let place = Span { start: field.ty.span.end, end: link.operand.span.end };
+        let mended = format!(" in {} {word} {}", text(link.operand.span), text(first.span));
+        let message = format!("`in` is an operator here, and `{}` is of type {ty}", field.name.text);
+        let diagnostic = Diagnostic::new(&codes::types::WRONG_TYPE, written.span, message)
+            .help("write the choices first: `in LIST known e` or `in LIST = e`")
+            .fix("write the choices first", place, mended);
+        self.diagnostics.push(diagnostic);
+        Some(written.span)
     }
 
     /// `wait 5m`, `wait until t`, `wait for COND [-> T]`
@@ -122,6 +162,20 @@ impl PlanChecker<'_> {
                 (Wait::Event { on, payload }, ty)
             }
         };
-        CheckedBody::new(StepKind::Wait(Box::new(wait)), ty, Effect::Pure, Vec::new())
+        CheckedBody::new(StepKind::Wait(Box::new(wait)), ty, Footprint::of(Effect::Pure, OrderClass::Barrier))
     }
+}
+
+/// A value that the list of a field does not have.
+fn not_among_the_choices(field: &InputField) -> Option<Diagnostic> {
+    let Value::List(choices) = field.options.as_ref()?.constant()? else { return None };
+    let mut written = field.prefill.iter().chain(&field.known);
+    let (code, value) = written.find_map(|code| {
+        let value = code.constant().filter(|value| !value.is_null() && !choices.contains(value))?;
+        Some((code, value))
+    })?;
+    let message = format!("{} is not among the choices of `{}`", value.preview(60), field.name);
+    let listed = choices.iter().map(|choice| choice.preview(40)).collect::<Vec<_>>();
+    let diagnostic = Diagnostic::new(&codes::types::SCHEMA_VIOLATION, code.span, message);
+    Some(diagnostic.help("write one of the choices, or add it to them").available(listed))
 }

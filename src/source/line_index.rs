@@ -12,7 +12,7 @@ pub struct Position {
 }
 
 /// The offsets at which lines begin.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct LineIndex {
     starts: Vec<u32>,
 }

@@ -71,7 +71,7 @@ impl fmt::Debug for Span {
 }
 
 /// One source text with the name it is shown under.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct SourceFile {
     name: String,
     text: Arc<str>,
@@ -111,6 +111,13 @@ impl SourceFile {
         let text = text.strip_suffix('\n').unwrap_or(text);
         let text = text.strip_suffix('\r').unwrap_or(text);
         Some(Span::new(span.start as usize, span.start as usize + text.len()))
+    }
+
+    /// `plans/a.plan:12:5`: where a range begins, as editors and terminals open it.
+    #[must_use]
+    pub fn place(&self, span: Span) -> String {
+        let Position { line, column } = self.position(span.start);
+        format!("{}:{line}:{column}", self.name)
     }
 
     /// Line and column of a byte offset, both from 1; columns count characters.

@@ -4,6 +4,10 @@ use crate::diag::Diagnostic;
 use crate::diag::codes::text as codes;
 use crate::source::Span;
 
+/// The statements that have a place of their own, or none at all, and so cannot stand in a `parallel`.
+const REFUSED_BY_PARALLEL: [&str; 11] =
+    ["policy", "allow", "task", "set", "listener", "ensure", "fail", "reply", "yield", "next", "parallel"];
+
 /// What a block belongs to, which decides what it may hold.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
@@ -14,6 +18,8 @@ pub(super) enum Place {
     Value,
     Repeat,
     Listener,
+    /// A `parallel`, and an `if` in one.
+    Parallel,
     /// Something damaged, of which nothing is known.
     Unknown,
 }
@@ -23,13 +29,17 @@ impl Place {
     pub fn inner(self) -> Self {
         match self {
             Self::Plan | Self::Branch => Self::Branch,
-            Self::Value | Self::Repeat | Self::Listener | Self::Unknown => self,
+            Self::Value | Self::Repeat | Self::Listener | Self::Parallel | Self::Unknown => self,
         }
     }
 
     /// The finding about a statement that begins with this word, where the block cannot hold it.
     pub fn refuses(self, word: &str, at: Span) -> Option<Diagnostic> {
         let (why, help) = match word {
+            _ if self == Self::Parallel && REFUSED_BY_PARALLEL.contains(&word) => (
+                "cannot stand in a `parallel`, which holds steps, `let` and `if`",
+                "move it above or below the block; what belongs together in it is a `do`",
+            ),
             "policy" | "allow" if !self.holds_settings() => {
                 ("stands only at the top of a plan", "move it to the beginning of the plan's block")
             }

@@ -5,23 +5,31 @@ use crate::types::{Effect, Signature};
 use crate::value::Value;
 
 /// What is known of an argument before the run.
-#[derive(Clone, Copy, Debug)]
-pub enum Given<'a> {
+#[derive(Clone, Debug)]
+pub enum Given {
     /// The call does not name it.
     Absent,
-    Constant(&'a Value),
+    /// It is one of these.
+    OneOf(Vec<Value>),
     /// Only the run will tell.
     Dynamic,
 }
 
-/// The class of a call with these arguments: that of the tool, but for `http.fetch` that of its method.
-pub fn effect_of<'a>(signature: &Signature, argument: impl Fn(&str) -> Given<'a>) -> Effect {
+/// The class of a call with these arguments: that of the tool, but for `http.fetch` that of its method, or the highest of
+/// those that it may have.
+pub fn effect_of(signature: &Signature, argument: impl Fn(&str) -> Given) -> Effect {
     if (&*signature.namespace, &*signature.name) != ("http", "fetch") {
         return signature.effect;
     }
     match argument("method") {
-        Given::Absent | Given::Constant(Value::Null) => Effect::Read,
-        Given::Constant(value) => value.as_str().map_or(signature.effect, method_effect),
+        Given::Absent => Effect::Read,
+        Given::OneOf(values) => {
+            let classes = values.iter().map(|value| match value {
+                Value::Null => Effect::Read,
+                value => value.as_str().map_or(signature.effect, method_effect),
+            });
+            classes.max().unwrap_or(signature.effect)
+        }
         Given::Dynamic => signature.effect,
     }
 }
@@ -34,14 +42,16 @@ mod tests {
     #[test]
     fn a_constant_method_decides() {
         let signature = fetch_signature();
-        let class = |method: &str| {
-            let value = Value::from(method);
-            effect_of(&signature, |_| Given::Constant(&value))
+        let among = |methods: &[&str]| {
+            effect_of(&signature, |_| Given::OneOf(methods.iter().map(|method| Value::from(*method)).collect()))
         };
+        let class = |method: &str| among(&[method]);
         assert_eq!(effect_of(&signature, |_| Given::Absent), Effect::Read);
         assert_eq!(effect_of(&signature, |_| Given::Dynamic), Effect::Effect);
         assert_eq!(class("HEAD"), Effect::Read);
         assert_eq!(class("PUT"), Effect::Idempotent);
         assert_eq!(class("POST"), Effect::Effect);
+        assert_eq!(among(&["GET", "HEAD"]), Effect::Read);
+        assert_eq!(among(&["GET", "DELETE", "PUT"]), Effect::Idempotent);
     }
 }

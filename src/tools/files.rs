@@ -218,6 +218,7 @@ fn signature(name: &str, description: &str, effect: Effect, parameters: &[&str],
         required: true,
         description: None,
         schema: None,
+        default: None,
     };
     Signature {
         description: Some(description.into()),

@@ -38,6 +38,7 @@ pub fn process_signature() -> Signature {
         required,
         description: Some(description.into()),
         schema: None,
+        default: None,
     };
     let field = |name: &str, ty: Type| Field { name: name.into(), ty, required: true };
     let returns = vec![field("code", Type::Int), field("stdout", Type::String), field("stderr", Type::String)];

@@ -65,7 +65,13 @@ pub fn system_tools(host: &Arc<dyn Host>) -> Vec<(Signature, Arc<dyn Transport>)
             Kind::Sleep,
             signature("sleep", "Waits.", Effect::Pure, vec![given("duration", Type::Duration, true)], Type::Null),
         ),
-        tool(Kind::Now, signature("now", "The time by the wall clock.", Effect::Read, vec![], Type::Timestamp)),
+        tool(
+            Kind::Now,
+            Signature {
+                reads_clock: true,
+                ..signature("now", "The time by the wall clock.", Effect::Read, vec![], Type::Timestamp)
+            },
+        ),
         tool(Kind::Uuid, signature("uuid", "A fresh random id, as text.", Effect::Read, vec![], Type::String)),
     ]
 }
@@ -137,12 +143,11 @@ fn signature(name: &str, description: &str, effect: Effect, parameters: Vec<Para
         returns,
         effect,
         effect_declared: true,
-        stateless: true,
         usage: None,
         ..Signature::unknown("sys".into(), name.into())
     }
 }
 
 fn given(name: &str, ty: Type, required: bool) -> Parameter {
-    Parameter { name: name.into(), ty, required, description: None, schema: None }
+    Parameter { name: name.into(), ty, required, description: None, schema: None, default: None }
 }

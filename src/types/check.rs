@@ -1,9 +1,9 @@
-//! Whether a value is of a type, at run time. Nothing is allocated while it is.
+//! Whether a value is of a type as it is, at run time. Nothing is allocated while it is.
 
 use super::{Literal, MapType, Misfit, Mismatch, ObjectType, PathPart, Rest, Type, error_object, result_union};
 use crate::value::{Key, Value};
 
-/// Checks a value against a type.
+/// Checks a value against a type. What goes into a place of a type is converted first; see [`super::convert()`].
 ///
 /// # Errors
 /// The first place at which it does not fit.
@@ -14,17 +14,12 @@ pub fn check_value(value: &Value, ty: &Type) -> Result<(), Mismatch> {
         | (Type::Bool, Value::Bool(_))
         | (Type::Int, Value::Int(_))
         | (Type::Uint, Value::Uint(_))
-        | (Type::Double, Value::Double(_) | Value::Exact(_) | Value::Int(_) | Value::Uint(_))
+        | (Type::Double, Value::Double(_) | Value::Exact(_))
         | (Type::String, Value::String(_))
         | (Type::Bytes, Value::Bytes(_))
         | (Type::Timestamp, Value::Timestamp(_))
         | (Type::Duration, Value::Duration(_))
         | (Type::Type, Value::Type(_)) => Ok(()),
-        (Type::Int, Value::Uint(number)) if i64::try_from(*number).is_ok() => Ok(()),
-        (Type::Uint, Value::Int(number)) if *number >= 0 => Ok(()),
-        (Type::Int, Value::Uint(_)) | (Type::Uint, Value::Int(_)) => {
-            Err(Mismatch::new(Misfit::OutOfRange, ty, &type_of(value)))
-        }
         (Type::Literal(literal), _) if is_literal(value, literal) => Ok(()),
         (Type::List(element), Value::List(items)) => items.iter().enumerate().try_for_each(|(index, item)| {
             check_value(item, element).map_err(|mismatch| mismatch.within(PathPart::Index(index)))
@@ -69,7 +64,6 @@ fn is_literal(value: &Value, literal: &Literal) -> bool {
     match (literal, value) {
         (Literal::Bool(wanted), Value::Bool(given)) => wanted == given,
         (Literal::Int(wanted), Value::Int(given)) => wanted == given,
-        (Literal::Int(wanted), Value::Uint(given)) => u64::try_from(*wanted) == Ok(*given),
         (Literal::String(wanted), Value::String(given)) => wanted == given,
         _ => false,
     }

@@ -13,6 +13,8 @@ pub enum ErrorClass {
     Validation(Validation),
     Auth(Auth),
     Denied(Denied),
+    /// What people or the world outside were waited for has not come in time.
+    Expired,
     Cancelled,
     Budget(Budget),
     /// An effect may or may not have happened.
@@ -48,7 +50,6 @@ pub enum Auth {
 pub enum Denied {
     Policy,
     Human,
-    Expired,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -84,7 +85,7 @@ const NAMED: &[(&str, ErrorClass)] = &[
     ("auth.authorization", ErrorClass::Auth(Auth::Authorization)),
     ("denied.policy", ErrorClass::Denied(Denied::Policy)),
     ("denied.human", ErrorClass::Denied(Denied::Human)),
-    ("denied.expired", ErrorClass::Denied(Denied::Expired)),
+    ("expired", ErrorClass::Expired),
     ("cancelled", ErrorClass::Cancelled),
     ("budget.calls", ErrorClass::Budget(Budget::Calls)),
     ("budget.tokens", ErrorClass::Budget(Budget::Tokens)),
@@ -116,6 +117,7 @@ impl ErrorClass {
             Self::Validation(_) => "validation",
             Self::Auth(_) => "auth",
             Self::Denied(_) => "denied",
+            Self::Expired => "expired",
             Self::Cancelled => "cancelled",
             Self::Budget(_) => "budget",
             Self::UnknownOutcome => "unknown_outcome",

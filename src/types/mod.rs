@@ -2,6 +2,7 @@
 
 mod absence;
 mod check;
+mod convert;
 mod decode;
 mod display;
 mod effect;
@@ -20,13 +21,17 @@ use std::sync::Arc;
 
 pub use absence::without_absent;
 pub use check::{check_value, type_of};
+pub use convert::{convert, converted, keeps};
 pub use decode::{decode, encode};
 pub use effect::Effect;
 pub use error_class::{Auth, Budget, Denied, ErrorClass, ErrorPattern, Transient, Validation};
 pub use fit::{Fit, fit};
 pub use mismatch::{Misfit, Mismatch, PathPart};
 pub use refine::{Refinement, refine};
-pub use schema::{Choice, Contract, Examples, NoExample, SchemaError, Validator, Violation, from_schema, to_schema};
+pub use schema::{
+    Choice, Contract, Examples, Known, KnownField, NoExample, SchemaError, Validator, Verdict, Violation, from_schema,
+    placed_field, to_schema,
+};
 pub use shape::{FieldLookup, error_object, field, field_names, result_union};
 pub use signature::{KEY_TTL, Parameter, Signature, UsagePaths};
 

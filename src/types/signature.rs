@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Contract, Effect, Type};
+use crate::value::Value;
 
 /// How long keys are recognized where a contract does not say.
 pub const KEY_TTL: Duration = Duration::from_hours(24);
@@ -49,14 +50,14 @@ pub struct Signature {
     pub key_ttl: Option<Duration>,
     /// A template over the arguments that names the state the call touches, such as `{repo}`.
     pub resource: Option<Arc<str>>,
-    /// Whether calls of this namespace share no state at all.
-    pub stateless: bool,
+    /// Whether it gives the time at which it is called, and so keeps its place among effects.
+    pub reads_clock: bool,
     /// Where its answers say what a call has cost.
     pub usage: Option<Arc<UsagePaths>>,
     /// The JSON Schema of all arguments, for what types cannot carry.
-    pub input_schema: Option<Arc<serde_json::Value>>,
+    pub input_schema: Option<Arc<Contract>>,
     /// The JSON Schema of the result.
-    pub output_schema: Option<Arc<serde_json::Value>>,
+    pub output_schema: Option<Arc<Contract>>,
 }
 
 /// One parameter of a tool or a plan.
@@ -69,6 +70,8 @@ pub struct Parameter {
     pub description: Option<Arc<str>>,
     /// The JSON Schema of this argument, for what types cannot carry.
     pub schema: Option<Arc<Contract>>,
+    /// What is sent where a call does not name it; nothing where it is left out then.
+    pub default: Option<Value>,
 }
 
 /// Paths into a result, such as `usage.total_tokens`, at which a number tells what the call has cost.
@@ -103,7 +106,7 @@ impl Signature {
             key_argument: None,
             key_ttl: None,
             resource: None,
-            stateless: false,
+            reads_clock: false,
             usage: None,
             input_schema: None,
             output_schema: None,
@@ -134,7 +137,7 @@ impl Signature {
             part(if parameter.required { "required" } else { "optional" });
         }
         for schema in [&self.input_schema, &self.output_schema] {
-            part(&schema.as_ref().map(ToString::to_string).unwrap_or_default());
+            part(&schema.as_ref().map(|contract| contract.schema().to_string()).unwrap_or_default());
         }
         hash.finalize().to_hex().to_string()
     }

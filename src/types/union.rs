@@ -3,6 +3,7 @@
 use indexmap::IndexSet;
 
 use super::{Literal, Type};
+use crate::value::Value;
 
 impl Type {
     /// The type of a value that has one of these types.
@@ -77,6 +78,16 @@ impl Literal {
             Self::Bool(_) => Type::Bool,
             Self::Int(_) => Type::Int,
             Self::String(_) => Type::String,
+        }
+    }
+
+    /// The one value that it stands for.
+    #[must_use]
+    pub fn value(&self) -> Value {
+        match self {
+            Self::Bool(truth) => Value::Bool(*truth),
+            Self::Int(number) => Value::Int(*number),
+            Self::String(text) => Value::String(text.clone()),
         }
     }
 }

@@ -123,26 +123,29 @@ impl Writer<'_> {
         Some(name)
     }
 
-    /// A form with its type. Where nobody can be asked, every field has a value already.
+    /// A form with its type. Where nobody can be asked, every field is known.
     pub fn form(&mut self) -> (String, Ty) {
         let count = self.dice.between(1, 3);
         let mut text = format!("input {}", self.template(1).text);
-        if self.dice.one_in(3) {
-            text.push_str(" by \"desk\"");
-        }
-        if self.dice.one_in(3) {
-            text.push_str(" expires 2d");
-        }
         let mut written = Vec::new();
         let mut fields = Vec::new();
         for name in words::fields(self.dice, count) {
             let ty = ty::closed(&ty::any(self.dice, 1, true)).present();
             let asks = self.size.whole_language && self.dice.one_in(2);
-            let default = if asks { String::new() } else { format!(" = {}", self.constant(&ty, 1).text) };
-            written.push(format!("{name}: {}{default}", ty.text()));
+            let first = self.constant(&ty, 1).text;
+            let choices = if self.dice.one_in(4) { format!(" in [{first}]") } else { String::new() };
+            let known = if asks { String::new() } else { format!(" known {first}") };
+            let prefill = if self.dice.one_in(3) { format!(" = {first}") } else { String::new() };
+            written.push(format!("{name}: {}{choices}{known}{prefill}", ty.text()));
             fields.push(Field { name, ty, required: true });
         }
         write!(text, " -> {{ {} }}", written.join(", ")).unwrap();
+        if self.dice.one_in(3) {
+            text.push_str(" by \"desk\"");
+        }
+        if self.dice.one_in(3) {
+            text.push_str(" within 2d");
+        }
         (text, Ty::Object(Rc::new(Object { fields, open: false })))
     }
 }

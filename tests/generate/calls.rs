@@ -77,7 +77,7 @@ impl Writer<'_> {
         };
         // Only the run can tell whether what is read keeps the rest of the contract.
         let paths = self.readables();
-        let fitting: Vec<&Readable> = paths.iter().filter(|path| path.exact && path.ty.fits(&parameter.ty)).collect();
+        let fitting: Vec<&Readable> = paths.iter().filter(|path| path.exact && fits(&path.ty, parameter)).collect();
         if fitting.is_empty() || !self.dice.one_in(4) {
             return constant;
         }
@@ -120,10 +120,13 @@ impl Writer<'_> {
     }
 
     /// Arms for failures of a step whose value has this type; they give values of it.
-    pub fn recover(&mut self, tool: Option<usize>, returns: &Ty) -> String {
+    pub fn recover(&mut self, tool: Option<usize>, calls: bool, returns: &Ty) -> String {
         let margin = format!("{}    ", self.margin());
         let catalog = self.catalog;
-        let mut classes: Vec<String> = vec!["transient".into(), "auth".into(), "validation.result".into()];
+        let mut classes: Vec<String> = vec!["validation.expression".into()];
+        if calls {
+            classes.extend(["transient", "auth", "validation.result"].map(str::to_owned));
+        }
         let (mut floats, mut raises) = (false, Vec::new());
         if let Some(tool) = tool.map(|tool| &catalog.tools[tool]) {
             raises.clone_from(&tool.fails);
@@ -152,6 +155,11 @@ impl Writer<'_> {
             writeln!(text, "{margin}recover{pattern}{arm}").unwrap();
         }
         text
+    }
+
+    /// Whether a text calls a tool of the catalog.
+    pub fn calls_tool(&self, text: &str) -> bool {
+        self.catalog.tools.iter().any(|tool| text.contains(&format!("{}.{}(", tool.namespace, tool.name)))
     }
 
     /// What one arm of `recover` does, its error included.
@@ -187,4 +195,9 @@ impl Writer<'_> {
         let fits = |tool: &super::catalog::Callable| tool.returns.fits(returns) && (!only_reads || tool.floats());
         self.catalog.tools.iter().position(fits)
     }
+}
+
+/// Whether what is read can keep the contract: of words the check knows that none matches the pattern.
+fn fits(ty: &Ty, parameter: &Parameter) -> bool {
+    ty.fits(&parameter.ty) && (parameter.limit != Limit::Pattern || !matches!(ty, Ty::Words(_)))
 }

@@ -37,7 +37,10 @@ impl Writer<'_> {
     pub fn guard(&mut self) -> Option<Guard> {
         let paths = self.readables();
         let absent = |path: &&Readable| {
-            matches!(path.ty, Ty::Opt(_)) && !path.text.contains("?.") && !self.scope.is_settled(&path.text)
+            matches!(path.ty, Ty::Opt(_))
+                && !path.constant
+                && !path.text.contains("?.")
+                && !self.scope.is_settled(&path.text)
         };
         let absent: Vec<&Readable> = paths.iter().filter(absent).collect();
         if absent.is_empty() || self.dice.one_in(2) {
@@ -82,6 +85,7 @@ impl Writer<'_> {
         let absent = |path: &&Readable| {
             matches!(&path.ty, Ty::Opt(inner) if askable(inner))
                 && path.exact
+                && !path.constant
                 && !path.text.contains("?.")
                 && !self.scope.is_settled(&path.text)
         };
@@ -184,7 +188,7 @@ impl Writer<'_> {
 }
 
 fn may_be_asked(path: &Readable) -> bool {
-    askable(&path.ty) || matches!(path.ty, Ty::Opt(_))
+    !path.constant && (askable(&path.ty) || matches!(path.ty, Ty::Opt(_)))
 }
 
 fn askable(ty: &Ty) -> bool {

@@ -27,7 +27,7 @@ impl Writer<'_> {
             }
             Ty::List(element) => self.list_operation(element, depth),
             Ty::Map(value) => Some(self.map_operation(value, depth)),
-            Ty::Opt(inner) => Some(self.value(inner, depth)),
+            Ty::Opt(inner) => Some(self.maybe_operation(inner, depth)),
             Ty::Words(_) | Ty::Object(_) | Ty::Result(_) | Ty::Error => None,
         }
     }
@@ -77,7 +77,8 @@ impl Writer<'_> {
                 Some(name) => format!("winner({name})"),
                 None => return self.template(depth),
             },
-            _ => format!("{}.substring({})", self.receiver(s, depth), self.dice.below(2)),
+            // A position behind the end of a constant would be seen before the run.
+            _ => format!("(\"a\" + {}).substring({})", self.value(s, depth).at(Level::Product), self.dice.below(2)),
         })
     }
 
@@ -106,7 +107,7 @@ impl Writer<'_> {
     }
 
     fn double_operation(&mut self, depth: usize) -> Text {
-        Text::primary(match self.dice.below(8) {
+        Text::primary(match self.dice.below(9) {
             0..=2 => return self.arithmetic(&Ty::Double, &["+", "-", "*", "/"], depth),
             3 => {
                 let (int, double) = (self.value(&Ty::Int, depth), self.value(&Ty::Double, depth));
@@ -119,6 +120,10 @@ impl Writer<'_> {
                 format!("math.{function}(double({}))", self.value(&Ty::Double, depth).text)
             }
             6 => format!("sum({})", self.value(&Ty::Double.list(), depth).text),
+            7 => {
+                let (span, unit) = (self.value(&Ty::Span, depth), self.dice.between(2, 90));
+                return Text::new(format!("{} / {unit}m", span.at(Level::Product)), Level::Product);
+            }
             // What is no number is no JSON either.
             _ => format!("math.sqrt(math.abs({}))", self.value(&Ty::Double, depth).text),
         })
@@ -137,7 +142,22 @@ impl Writer<'_> {
         Text::new(format!("{} {sign} {other}", one.at(level)), level)
     }
 
+    /// Something that may be absent: an end of a list, or what is greatest in it.
+    fn maybe_operation(&mut self, inner: &Rc<Ty>, depth: usize) -> Text {
+        if !self.dice.one_in(3) {
+            return self.value(inner, depth);
+        }
+        let ordered = matches!(**inner, Ty::Int | Ty::Double | Ty::Str | Ty::Bool | Ty::Time | Ty::Span);
+        let method = *self.dice.pick(if ordered { &["first", "last", "min", "max"][..] } else { &["first", "last"] });
+        Text::primary(format!("{}.{method}()", self.receiver(&Ty::List(inner.clone()), depth)))
+    }
+
     fn span_operation(&mut self, depth: usize) -> Text {
+        if self.dice.one_in(3) {
+            let (one, factor) = (self.value(&Ty::Span, depth), self.dice.between(2, 9));
+            let sign = *self.dice.pick(&["*", "/"]);
+            return Text::new(format!("{} {sign} {factor}", one.at(Level::Product)), Level::Product);
+        }
         let (ty, sign) = if self.dice.one_in(2) { (Ty::Time, "-") } else { (Ty::Span, "+") };
         let one = self.value(&ty, depth);
         let other = self.unlike(&one, &ty, depth);
@@ -146,8 +166,13 @@ impl Writer<'_> {
 
     fn list_operation(&mut self, element: &Rc<Ty>, depth: usize) -> Option<Text> {
         let whole = Ty::List(element.clone());
-        Some(Text::primary(match self.dice.below(10) {
+        Some(Text::primary(match self.dice.below(12) {
             0..=2 => return self.mapped(element, depth),
+            10 => format!("{}.take({})", self.receiver(&whole, depth), self.dice.below(4)),
+            11 if matches!(**element, Ty::Int | Ty::Double | Ty::Str | Ty::Bool) => {
+                let (list, name) = (self.receiver(&whole, depth), self.names.value(self.dice));
+                format!("{list}.sortBy({name}, {name})")
+            }
             3 | 4 => {
                 // Of a list that stands there as such more is known than its type.
                 let paths = self.readables();

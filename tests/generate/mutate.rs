@@ -83,7 +83,7 @@ fn change(dice: &mut Dice, text: &str, words: &[Place]) -> Option<String> {
 }
 
 /// Words that make the frame of a plan: changing them is the business of tests of the parser.
-const KEYWORDS: [&str; 63] = [
+const KEYWORDS: [&str; 64] = [
     "use",
     "type",
     "tool",
@@ -146,5 +146,6 @@ const KEYWORDS: [&str; 63] = [
     "time",
     "on_exhausted",
     "expires",
+    "known",
     "confirm",
 ];

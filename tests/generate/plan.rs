@@ -53,6 +53,8 @@ pub struct Writer<'a> {
     pub only_reads: bool,
     /// Whether the plan calls only what looks.
     pub floats: bool,
+    /// In a `parallel`: how many names there were before it.
+    pub parallel: Option<usize>,
     /// How many steps are taken back by an `undo` so far.
     pub undos: usize,
     /// What the plan replies.
@@ -82,6 +84,7 @@ pub fn plan_file(dice: &mut Dice, catalog: &Catalog, size: &Size, is_main: bool,
         guards: Vec::new(),
         only_reads: false,
         floats: true,
+        parallel: None,
         undos: 0,
         returns: Ty::Str,
         namespaces: BTreeSet::new(),

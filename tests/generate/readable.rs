@@ -12,6 +12,8 @@ pub struct Readable {
     pub missing_only: bool,
     /// Whether the checker knows it by this very type.
     pub exact: bool,
+    /// Whether its value is known before the run.
+    pub constant: bool,
     /// The position of its name among the variables.
     pub variable: usize,
 }
@@ -31,6 +33,7 @@ pub fn readables(scope: &Scope) -> Vec<Readable> {
             ty: seen(scope, &variable.name, variable.seen(scope)),
             missing_only: false,
             exact: variable.exact,
+            constant: variable.constant,
             variable: position,
         };
         follow(scope, start, 0, &mut own);
@@ -70,7 +73,9 @@ fn follow(scope: &Scope, here: Readable, depth: usize, found: &mut Vec<Readable>
             let text = format!("{}{dot}{name}", here.text);
             let ty = if optional { ty.optional() } else { seen(scope, &text, ty) };
             // Behind `?.` nothing is narrowed, which keeps conditions simple.
-            let next = Readable { text, ty, missing_only: missing_only && !optional, exact, variable: here.variable };
+            let missing_only = missing_only && !optional;
+            let (constant, variable) = (here.constant, here.variable);
+            let next = Readable { text, ty, missing_only, exact, constant, variable };
             follow(scope, next, depth + 1, found);
         };
         match &inner {

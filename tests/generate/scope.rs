@@ -15,6 +15,8 @@ pub struct Variable {
     pub kind: Kind,
     /// Whether the checker knows it by this very type, and not by the constants that it was made of.
     pub exact: bool,
+    /// Whether its value is known before the run, so that a condition about it would be constant.
+    pub constant: bool,
     pub used: Cell<bool>,
 }
 
@@ -142,9 +144,23 @@ impl Scope {
         self.add_made(name, ty, kind, true);
     }
 
+    /// Whether a text names nothing that only the run knows.
+    pub fn is_constant(&self, text: &str) -> bool {
+        let words = text.split(|character: char| !unicode_ident::is_xid_continue(character));
+        let open = |word: &str| self.variables.iter().any(|variable| variable.name == word && !variable.constant);
+        !words.into_iter().any(open)
+    }
+
+    /// The name that came last stands for a value that is known before the run.
+    pub fn last_is_constant(&mut self) {
+        if let Some(variable) = self.variables.last_mut() {
+            variable.constant = true;
+        }
+    }
+
     /// `exact` as in [`Variable`].
     pub fn add_made(&mut self, name: &str, ty: Ty, kind: Kind, exact: bool) {
-        let variable = Variable { name: name.to_owned(), ty, guard: Vec::new(), kind, exact, used: Cell::new(false) };
+        let variable = Variable { name: name.to_owned(), ty, guard: Vec::new(), kind, exact, constant: false, used: Cell::new(false) };
         self.variables.push(variable);
     }
 }

@@ -22,15 +22,33 @@ impl Writer<'_> {
         }
         let plan = usize::from(self.indent == 1);
         let value = usize::from(lets);
-        let written = match self.dice.weighed(&[14, 5 * value, 3 * value, 1, plan, plan]) {
+        let written = match self.dice.weighed(&[14, 5 * value, 3 * value, 1, plan, plan, 2 * plan]) {
             0 => self.step(),
             1 => self.let_value(),
             2 => self.if_blocks(),
             3 => self.ensure(),
             4 => self.early_reply(),
-            _ => self.guarded_fail(),
+            5 => self.guarded_fail(),
+            _ => self.parallel(),
         };
         text + &written
+    }
+
+    /// Steps, now and then with a `let` or an `if` among them, that need not wait for each other.
+    fn parallel(&mut self) -> String {
+        let margin = self.margin();
+        let mut text = format!("{margin}parallel {{\n");
+        let first = self.scope.variables.len();
+        self.indent += 1;
+        for _ in 0..self.dice.between(2, 3) {
+            self.parallel = Some(first);
+            let statement = if self.dice.one_in(6) { self.let_value() } else { self.step() };
+            text.push_str(&statement);
+        }
+        self.parallel = None;
+        self.indent -= 1;
+        writeln!(text, "{margin}}}").unwrap();
+        text
     }
 
     fn let_value(&mut self) -> String {
@@ -42,7 +60,11 @@ impl Writer<'_> {
         let ty = if exact { ty::closed(&ty::any(self.dice, deep, true)) } else { simple };
         let value = if exact { self.value(&ty, 2) } else { self.made(&ty, 2) };
         let colon = if exact { format!(": {}", ty.text()) } else { String::new() };
+        let constant = self.scope.is_constant(&value.text);
         self.scope.add_made(&name, ty, Kind::Let, exact);
+        if constant {
+            self.scope.last_is_constant();
+        }
         format!("{}let {name}{colon} = {}\n", self.margin(), value.text)
     }
 

@@ -27,6 +27,7 @@ const DEEPEST: usize = 4;
 impl Writer<'_> {
     /// A step with its clauses.
     pub fn step(&mut self) -> String {
+        let parallel = self.parallel.take();
         let name = self.names.value(self.dice);
         let mut text = String::new();
         if self.dice.one_in(16) {
@@ -42,7 +43,7 @@ impl Writer<'_> {
                 self.scope.show(path);
             }
         }
-        let last = self.last_step();
+        let last = parallel.and_then(|first| self.last_step(first));
         let (floats, undos) = (std::mem::replace(&mut self.floats, true), self.undos);
         let body = self.body();
         let changes = !self.floats;
@@ -60,7 +61,9 @@ impl Writer<'_> {
         };
         let asks = body.text.starts_with("input ");
         let recovers = !matches!(body.kind, Kind::Race(_)) && !asks && self.dice.below(5) < 2;
-        let recover = if recovers { self.recover(tool, &body.ty) } else { String::new() };
+        // What an arm inside has taken, no arm outside can take.
+        let calls = tool.is_some() || self.calls_tool(&body.text) && !body.text.contains("recover");
+        let recover = if recovers { self.recover(tool, calls, &body.ty) } else { String::new() };
         self.scope.forget(mark);
         if asides.may_be_read {
             self.scope.add(&name, body.ty, body.kind);
@@ -76,8 +79,10 @@ impl Writer<'_> {
         }
         text.push('\n');
         let rest = clauses + &asides.text + &recover;
-        // Nothing else can read the last step, so whoever does not name it does not wait for it.
+        // Nothing else can read the last step, so whoever does not name it does not wait for it. Outside of a `parallel` the
+        // place on the page says as much.
         let last = last.filter(|last| !text.contains(last) && !rest.contains(last));
+        let waited = waited.filter(|_| parallel.is_some());
         let names: Vec<String> = waited.into_iter().chain(last).collect();
         let after = if names.is_empty() { String::new() } else { format!("{margin}    after {}\n", names.join(", ")) };
         text + &after + &rest
@@ -98,12 +103,12 @@ impl Writer<'_> {
         Some((guard.text.text, guard.shows))
     }
 
-    /// The step just before this one in the plan itself, now and then: what `after` may name and say something new.
-    fn last_step(&mut self) -> Option<String> {
-        let last = self.scope.variables.last()?;
+    /// The step just before this one in a `parallel`, now and then: what `after` may name and say something new.
+    fn last_step(&mut self, first: usize) -> Option<String> {
+        let last = self.scope.variables.get(first..)?.last()?;
         let is_step = matches!(last.kind, Kind::Step | Kind::Race(_)) && last.guard.is_empty();
         let name = last.name.clone();
-        (self.indent == 1 && is_step && self.dice.one_in(5)).then_some(name)
+        (is_step && self.dice.one_in(3)).then_some(name)
     }
 
     fn body(&mut self) -> Body {

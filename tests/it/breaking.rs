@@ -78,7 +78,14 @@ fn checked(path: &Path) -> (SourceFile, CheckedFile) {
     let catalog = Catalog::new(Arc::new(MemoryHost::new(1)), PathBuf::from("/"), &Arc::new(Permissions::none()));
     let tools: Tools = catalog.signatures().cloned().collect();
     let policy = Policy::default();
-    let rules = lint::Project { policy: &policy, allow: None, root: Path::new("/"), host: &host, tools: None };
+    let rules = lint::Project {
+        policy: &policy,
+        allow: None,
+        root: Path::new("/"),
+        host: &host,
+        tools: None,
+        severities: None,
+    };
     let source = SourceFile::new("a.plan", std::fs::read_to_string(path).unwrap());
     let checked = lint::check_file(&source, &tools, &Beside(path), &rules);
     let errors: Vec<_> =

@@ -100,11 +100,17 @@ fn bytes(block: &str) -> Vec<u8> {
     out
 }
 
-/// Checks one plan with its files: code and severity of each finding.
-fn findings(plan: &[u8], name: &str, files: &[(String, Vec<u8>)]) -> Result<Vec<(String, String)>, String> {
+/// Checks one plan with its files, a code that is reported on request asked for: code and severity of each finding.
+fn findings(
+    asked: &Code,
+    plan: &[u8],
+    name: &str,
+    files: &[(String, Vec<u8>)],
+) -> Result<Vec<(String, String)>, String> {
     let files = files.iter().map(|(name, content)| (name.as_str(), content.as_slice()));
     let folder = folder(files.chain([(name, plan)]));
-    let output = planrun(["check", "--format", "json", name]).within(folder.path()).run();
+    let enable = if asked.optional { vec!["--enable", asked.name] } else { Vec::new() };
+    let output = planrun(["check", "--format", "json", name].into_iter().chain(enable)).within(folder.path()).run();
     if output.status > 1 {
         return Err(format!("check ended with {}: {}", output.status, output.stderr));
     }
@@ -122,7 +128,7 @@ fn faults(code: &Code) -> Vec<String> {
     if !first.ends_with('.') || first.starts_with(['#', '`']) {
         faults.push(format!("its first line is no sentence: `{first}`"));
     }
-    match page.bad.or_else(|| described(code)).map(|plan| findings(&plan, name, &page.files[..page.above_bad])) {
+    match page.bad.or_else(|| described(code)).map(|plan| findings(code, &plan, name, &page.files[..page.above_bad])) {
         None => faults.push("it has no bad plan (`Bad:` and a fenced block)".into()),
         Some(Err(fault)) => faults.push(format!("its bad plan: {fault}")),
         Some(Ok(found)) => {
@@ -133,7 +139,7 @@ fn faults(code: &Code) -> Vec<String> {
             faults.extend(strangers.map(|(name, _)| format!("its bad plan also has the error {name}")));
         }
     }
-    match page.good.map(|plan| findings(&plan, name, &page.files)) {
+    match page.good.map(|plan| findings(code, &plan, name, &page.files)) {
         None => faults.push("it has no good plan (`Good:` and a fenced block)".into()),
         Some(Err(fault)) => faults.push(format!("its good plan: {fault}")),
         Some(Ok(found)) if found.is_empty() => {}

@@ -254,7 +254,7 @@ plan p() -> { total: int, names: string[], city: string, late: int, refused: int
         yield polled
     } confirm "All of it?"
     step no = a.put(x: "no") confirm "No?" recover denied.human => a.read(x: "no")
-    step never = a.put(x: "never") confirm "Never?" expires 50s recover denied.expired => 5
+    step never = a.put(x: "never") confirm "Never?" expires 50s recover expired => 5
     reply { total: put, names: names, city: form.city, late: all, refused: no + never }
 }
 "#;

@@ -291,6 +291,21 @@ fn the_command_writes_what_it_mends_and_tells_the_rest() {
 }
 
 #[test]
+fn c1_the_bound_of_a_form_keeps_its_value_under_its_name() {
+    let text = "plan p() -> string {\n    step form = input \"Which?\" by \"desk\" expires 2d -> { a: string }\n    reply form.a\n}\n";
+    let case = Case { text: text.to_owned(), files: BTreeMap::new() };
+    assert_eq!(case.check(text).iter().map(|found| found.code.name).collect::<Vec<_>>(), ["clause-not-applicable"]);
+    let mended = case.mend(text, Caution::Safe);
+    assert_eq!((&*mended.text, mended.left.len()), (&*text.replace("expires", "within"), 0));
+    let formatted = planrun(["fmt", "-"]).stdin(text).run();
+    let expected = text.replace(
+        "input \"Which?\" by \"desk\" expires 2d -> { a: string }",
+        "input \"Which?\" -> { a: string }\n        by \"desk\"\n        within 2d",
+    );
+    assert_eq!((formatted.status, formatted.stdout), (0, expected));
+}
+
+#[test]
 fn standard_input_comes_back_mended() {
     let output = planrun(["check", "--fix", "-"]).stdin(MIXED).run();
     assert_eq!(output.status, 1);
@@ -364,7 +379,14 @@ impl Case {
         }
         let tools: Tools = catalog.signatures().cloned().collect();
         let policy = Policy::default();
-        let project = lint::Project { policy: &policy, allow: None, root: Path::new("/"), host: &*host, tools: None };
+        let project = lint::Project {
+            policy: &policy,
+            allow: None,
+            root: Path::new("/"),
+            host: &*host,
+            tools: None,
+            severities: None,
+        };
         lint::check_file(&SourceFile::new("example.plan", text), &tools, self, &project).diagnostics
     }
 }

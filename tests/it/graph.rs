@@ -145,42 +145,85 @@ fn a_block_waits_for_what_its_statements_read() {
     assert_eq!(edges(&plan), ["a -data-> c", "c -data-> reply"]);
 }
 
+/// What each node of a plan's own statements waits for beside its edges.
+fn vertices(plan: &Plan) -> Vec<Vertex> {
+    let graph = graph::build(plan);
+    (0..plan.body().nodes.len()).map(|node| graph.blocks[0].vertex(u32::try_from(node).unwrap())).collect()
+}
+
 #[test]
-fn effects_keep_their_order_and_reads_float_between_them() {
+fn reads_wait_for_barriers_and_effects_for_everything_without_edges() {
     let plan = plan(
         "step r0 = db.read()
          step w1 = db.write()
          step r1 = db.read()
-         step r2 = db.read()
          step other = mail.send()
-         step w2 = db.write()
-         step w3 = db.write(value: w2)
+         step w3 = db.write(value: w1)
+         step now = sys.now()
+         step nothing = sys.nothing()
          reply null",
     );
+    assert_eq!(edges(&plan), ["w1 -data-> w3"]);
+    use Vertex::{Barriers, Decisions, Everything};
     let expected = [
-        "r0 -order-> w1",
-        "w1 -effect-> r1",
-        "w1 -effect-> r2",
-        "w1 -effect-> w2",
-        "r1 -order-> join0",
-        "r2 -order-> join0",
-        "join0 -order-> w2",
-        "w2 -data-> w3",
+        Barriers(0),
+        Everything(1),
+        Barriers(2),
+        Everything(3),
+        Everything(4),
+        Everything(5),
+        Decisions,
+        Everything(7),
     ];
-    assert_eq!(edges(&plan), expected);
+    assert_eq!(vertices(&plan), expected);
+    let barriers = graph::build(&plan).blocks[0].barriers.clone();
+    assert_eq!(barriers, [false, true, false, true, true, false, false, false]);
 }
 
 #[test]
-fn unordered_effects_are_joined_for_what_comes_later() {
+fn a_parallel_has_one_place_and_an_if_in_it_is_joined() {
     let plan = plan(
-        "step a = db.write() after none
-         step b = db.write() after none
-         step r = db.read()
+        "step r = db.read()
+         parallel {
+             step a = db.write()
+             if flag { step b = db.write() step c = db.read() step d = mail.send() step e = mail.send() }
+             step f = mail.send() after a
+         }
          step s = db.read()
          reply null",
     );
-    let expected = ["a -effect-> join0", "b -effect-> join0", "join0 -effect-> r", "join0 -effect-> s"];
-    assert_eq!(edges(&plan), expected);
+    use Vertex::{Barriers, Decisions, Everything};
+    let expected = [
+        Barriers(0),
+        Everything(1),
+        Decisions,
+        Everything(1),
+        Everything(1),
+        Everything(1),
+        Everything(1),
+        Decisions,
+        Barriers(8),
+        Everything(9),
+    ];
+    assert_eq!(vertices(&plan), expected);
+    let edges = edges(&plan);
+    let place = edges.iter().filter(|edge| edge.contains("-place->")).map(String::as_str).collect::<Vec<_>>();
+    let expected = [
+        "b -place-> c",
+        "b -place-> join0",
+        "c -place-> join0",
+        "join0 -place-> d",
+        "join0 -place-> join1",
+        "d -place-> join1",
+        "b -place-> join2",
+        "d -place-> join2",
+        "join1 -place-> e",
+        "join1 -place-> join3",
+        "e -place-> join3",
+        "join2 -place-> join4",
+        "e -place-> join4",
+    ];
+    assert_eq!(place, expected);
 }
 
 #[test]
@@ -191,9 +234,8 @@ fn ends_and_effects_wait_for_what_stands_above() {
          step w = db.write()
          reply a",
     );
-    let graph = graph::build(&plan);
-    let vertices = (0..plan.body().nodes.len()).map(|node| graph.blocks[0].vertex(u32::try_from(node).unwrap()));
-    assert_eq!(vertices.collect::<Vec<_>>(), [Vertex::Free, Vertex::Free, Vertex::Decisions, Vertex::Everything]);
+    use Vertex::{Barriers, Decisions, Everything};
+    assert_eq!(vertices(&plan), [Barriers(0), Decisions, Everything(2), Everything(3)]);
 }
 
 fn edges_per_vertex(block: &BlockGraph) -> f64 {
@@ -204,14 +246,15 @@ fn edges_per_vertex(block: &BlockGraph) -> f64 {
 #[test]
 fn the_number_of_edges_stays_linear() {
     let lines = |count: u32, line: &dyn Fn(u32) -> String| (0..count).map(line).collect::<Vec<_>>().join("\n");
-    let unordered = |from: u32| lines(500, &|n| format!("step w{} = db.write() after none", from + n));
+    let writes = |from: u32| lines(500, &|n| format!("step w{} = db.write()", from + n));
     let reads = |from: u32| lines(500, &|n| format!("step r{} = db.read()", from + n));
     let adversarial = [
         // Many effects in no order, and then many that wait for all of them.
-        format!("{}\n{}", unordered(0), reads(0)),
+        format!("parallel {{ {} }}\n{}", writes(0), reads(0)),
         // Effects and reads in turns, so that each wave waits for the wave above.
-        format!("{}\n{}\n{}\n{}", reads(0), unordered(0), reads(500), unordered(500)),
-        lines(1000, &|n| format!("step w{n} = db.write() after none\nstep r{n} = db.read()")),
+        format!("{}\nparallel {{ {} }}\n{}\nparallel {{ {} }}", reads(0), writes(0), reads(500), writes(500)),
+        format!("parallel {{ if flag {{ {} {} {} {} }} }}", reads(0), writes(0), reads(500), writes(500)),
+        lines(1000, &|n| format!("parallel {{ if flag {{ step w{n} = db.write() step r{n} = db.read() }} }}")),
         lines(1000, &|n| format!("step r{n} = db.read()\nstep w{n} = db.write()")),
         // Many that wait for everything or for every decision.
         lines(1000, &|n| format!("ensure flag else \"no\"\nstep w{n} = db.write()\nfail tool \"no\" when !flag")),
@@ -222,7 +265,7 @@ fn the_number_of_edges_stays_linear() {
         let graph = graph::build(&plan);
         let ratio = edges_per_vertex(&graph.blocks[0]);
         assert!(ratio <= 2.5, "{ratio} edges a vertex in\n{}…", &statements[..200]);
-        assert!(graph.blocks[0].dag.node_count() <= 2 * plan.body().nodes.len());
+        assert!(graph.blocks[0].dag.node_count() <= 3 * plan.body().nodes.len());
     }
 }
 
@@ -245,7 +288,7 @@ fn on_a_usual_stack<T: Send + 'static>(body: impl FnOnce() -> T + Send + 'static
 #[test]
 fn a_chain_of_100_000_steps_runs_and_is_freed() {
     let state = on_a_usual_stack(|| {
-        let mut text = "use sys\nplan p() {\nstep s0 = sys.nothing()\n".to_owned();
+        let mut text = "use sys\nplan p() {\npolicy { max_steps: 100000 }\nstep s0 = sys.nothing()\n".to_owned();
         for step in 1..100_000 {
             writeln!(text, "step s{step} = sys.nothing() after s{}", step - 1).unwrap();
         }

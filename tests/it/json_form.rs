@@ -122,7 +122,7 @@ fn ordered(block: &mut Block) {
                     ordered(block);
                 }
             }
-            StatementKind::Listener { body, .. } => ordered(body),
+            StatementKind::Listener { body, .. } | StatementKind::Parallel(body) => ordered(body),
             _ => {}
         }
     }

@@ -22,7 +22,8 @@ fn tool(app: &str, name: &str, required: &[&str], mock: Option<Json>, returns: O
         ty: Type::String,
         required: true,
         description: Some(format!("the {name}").into()),
-        schema: Some(Arc::new(Contract::new(json!({"type": "string", "title": name.to_uppercase()})))),
+        schema: Some(Arc::new(Contract::of_arguments(json!({"type": "string", "title": name.to_uppercase()})))),
+        default: None,
     };
     let properties: serde_json::Map<String, Json> =
         required.iter().map(|name| ((*name).to_owned(), json!({"type": "string", "maxLength": 20}))).collect();
@@ -32,8 +33,10 @@ fn tool(app: &str, name: &str, required: &[&str], mock: Option<Json>, returns: O
         effect: Effect::Effect,
         effect_declared: true,
         raises: vec!["failed".into()],
-        input_schema: Some(Arc::new(json!({"type": "object", "properties": properties, "required": required}))),
-        output_schema: returns.cloned().map(Arc::new),
+        input_schema: Some(Arc::new(Contract::of_arguments(
+            json!({"type": "object", "properties": properties, "required": required}),
+        ))),
+        output_schema: returns.cloned().map(|schema| Arc::new(Contract::of_result(schema))),
         ..Signature::unknown(app.into(), name.into())
     };
     AppTool { signature: Arc::new(signature), endpoint: "http://127.0.0.1:8009/tool".into(), errors: Vec::new(), mock }

@@ -110,8 +110,8 @@ fn tasks_and_sets_are_in_the_plan() {
     let nodes = plan.body().nodes.iter().filter(|node| matches!(node.kind, NodeKind::Set(_))).collect::<Vec<_>>();
     assert_eq!((nodes[0].guard.len(), nodes[0].after.len(), nodes[1].guard.len()), (1, 1, 0));
     let sets = sets(&plan);
-    assert_eq!((sets[0].status, sets[0].waits_for_all, sets[0].context.is_some()), (Status(2), false, true));
-    assert_eq!((sets[1].status, sets[1].waits_for_all, sets[1].context.is_some()), (Status(1), true, false));
+    assert_eq!((sets[0].status, sets[0].context.is_some()), (Status(2), true));
+    assert_eq!((sets[1].status, sets[1].context.is_some()), (Status(1), false));
     assert!(plan.not_yet.is_empty());
 }
 
@@ -135,7 +135,7 @@ fn events_are_trees() {
         )
     );
     assert!(listener(&plan, "l").max.is_some());
-    assert_eq!(plan.effect, Effect::Effect);
+    assert_eq!(plan.does.effect, Effect::Effect);
     assert_eq!(PlanTest::find("stalled"), Some(PlanTest::Stalled));
 }
 
@@ -171,7 +171,7 @@ fn gates_and_ways_back_are_calls_and_texts() {
 #[test]
 fn people_models_and_time_are_kinds_of_steps() {
     let plan = plan(
-        "step i = input \"Which?\" by \"boss\" expires 1d -> { a: string = \"x\", b: string in [\"y\", \"z\"] }
+        "step i = input \"Which?\" -> { a: string = \"x\", b: string in [\"y\", \"z\"] } by \"boss\" within 1d
          step g = ask helper(\"Do ${i.a}\", with: { b: i.b }) -> string
          step f = infer(\"Say\", model: \"small\") -> int
          step d = wait 5m
@@ -180,7 +180,7 @@ fn people_models_and_time_are_kinds_of_steps() {
          reply g + string(f + s.n)",
     );
     let StepKind::Input(input) = &step(&plan, "i").kind else { panic!() };
-    assert!(input.fields[0].default.is_some() && input.fields[1].options.is_some());
+    assert!(input.fields[0].prefill.is_some() && input.fields[1].options.is_some());
     let StepKind::Ask(ask) = &step(&plan, "g").kind else { panic!() };
     assert_eq!((&*ask.agent, ask.with.is_some(), step(&plan, "g").effect), ("helper", true, Effect::Effect));
     let StepKind::Infer(infer) = &step(&plan, "f").kind else { panic!() };

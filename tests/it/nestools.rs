@@ -151,7 +151,14 @@ fn fault(mutant: &Mutant) -> Option<String> {
 
 fn check(text: &str) -> Vec<Diagnostic> {
     let (policy, host) = (Policy::default(), MemoryHost::new(1));
-    let project = lint::Project { policy: &policy, allow: None, root: Path::new("/"), host: &host, tools: None };
+    let project = lint::Project {
+        policy: &policy,
+        allow: None,
+        root: Path::new("/"),
+        host: &host,
+        tools: None,
+        severities: None,
+    };
     lint::check_file(&SourceFile::new("plan.plan", text), &Tools::default(), &NoFiles, &project).diagnostics
 }
 

@@ -299,3 +299,95 @@ fn what_cannot_be_replayed_is_said() {
     let output = planrun(["test", "--replay", "first", "moved.plan"]).within(place.path()).run();
     assert_eq!(output.status, 0, "{output:?}");
 }
+
+const SLOW: &str = "name: slow
+tools:
+  - name: look
+    endpoint: 'http://127.0.0.1:9/tool'
+    effect: idempotent
+    parameters: { type: object, properties: { id: { type: string } }, required: [id] }
+    returns: { type: object, properties: { n: { type: integer } }, required: [n] }
+    mock:
+      - { when: { id: b }, status: 400, delay: 60ms }
+      - { data: { n: 4 }, delay: 40ms }
+  - name: pay
+    endpoint: 'http://127.0.0.1:9/tool'
+    effect: effect
+    parameters: { type: object, properties: { id: { type: string } }, required: [id] }
+    returns: { type: object, properties: { n: { type: integer } }, required: [n] }
+    mock:
+      - { when: { id: c }, status: 400, delay: 70ms }
+      - { data: { n: 1 }, delay: 50ms }
+";
+const SETTLED: &str = "use slow
+
+plan many(xs: string[]) -> int {
+    step rs = each x in xs max 20 parallel 3 settle {
+        step looked = slow.look(id: x)
+        step paid = slow.pay(id: x) when looked.n > 3
+        step again = slow.look(id: \"${x}${paid?.n ?? 0}\")
+        yield again.n
+    }
+    reply size(rs)
+}
+";
+
+/// A run of [`SETTLED`] that is killed after each of these times, then gone on with and answered until it has ended.
+fn killed(place: &TempDir, id: &str, kills: &[u64]) {
+    let xs = "xs=[\"a\",\"b\",\"c\",\"d\",\"e\",\"f\"]";
+    let start = || planrun(["run", "many.plan", "--mock", "--run-id", id, "-i", xs]).within(place.path());
+    for after in kills {
+        start().killed_after(std::time::Duration::from_millis(*after));
+    }
+    let mut output = start().run();
+    while output.status == 4 {
+        let at = output.stderr.split_once("\n`rs").or_else(|| output.stderr.split_once("`rs")).unwrap().1;
+        let answer = format!("rs{}={{\"happened\": true, \"value\": {{\"n\": 9}}}}", at.split_once('`').unwrap().0);
+        output = planrun(["runs", "answer", id, &answer, "--resume"]).within(place.path()).run();
+    }
+    assert_eq!(output.status, 0, "{output:?}");
+}
+
+#[test]
+fn d4_a_parallel_each_that_was_killed_and_resumed_agrees() {
+    let place = folder([("planrun.yaml", "apps: [slow.yaml]\n"), ("slow.yaml", SLOW), ("many.plan", SETTLED)]);
+    for (number, kills) in [&[90][..], &[150], &[200, 60], &[120, 120, 120]].iter().enumerate() {
+        let id = format!("run-{number}");
+        killed(&place, &id, kills);
+        let output = planrun(["test", "--replay", &id]).within(place.path()).run();
+        assert_eq!(output.status, 0, "{kills:?}\n{output:?}");
+        assert!(output.stdout.ends_with("steps, the same reply\n"), "{kills:?}\n{output:?}");
+    }
+    // A change shows as such, and nothing beside it.
+    edit(&place, "many.plan", "reply size(rs)", "reply size(rs) + 1");
+    let output = planrun(["test", "--replay", "run-3"]).within(place.path()).run();
+    assert!(output.stdout.contains("the reply is another one"), "{output:?}");
+    assert!(output.stdout.ends_with("part at 1 place\n"), "{output:?}");
+}
+
+#[test]
+fn d4_a_run_whose_process_died_for_good_agrees() {
+    let place = folder([("planrun.yaml", "apps: [slow.yaml]\n"), ("slow.yaml", SLOW), ("many.plan", SETTLED)]);
+    let start = planrun(["run", "many.plan", "--mock", "--run-id", "dead", "-i", "xs=[\"a\",\"b\",\"c\",\"d\"]"]);
+    start.within(place.path()).killed_after(std::time::Duration::from_millis(140));
+    let output = planrun(["test", "--replay", "dead"]).within(place.path()).run();
+    assert_eq!(output.status, 0, "{output:?}");
+    assert!(output.stdout.ends_with("the same end\n"), "{output:?}");
+}
+
+#[test]
+fn d4_a_tool_item_over_an_app_tool_has_its_own_contract() {
+    let place = ran();
+    let item = "use sys\n\ntool desk.badge(who: string) -> { card: string } effect\n";
+    fs::write(place.path().join("welcome.plan"), PLAN.replace("use sys\n", item)).unwrap();
+    let again = ["--run-id", "second", "--answer", "mail.confirm=true"];
+    let program = planrun(["run", "welcome.plan", "--mock", "-i", "people=[\"Ada\"]"]).within(place.path());
+    let output = again.into_iter().fold(program, |program, one| program.argument(one)).run();
+    assert_eq!(output.status, 0, "{output:?}");
+    let output = planrun(["test", "--replay", "second"]).within(place.path()).run();
+    assert_eq!(output.status, 0, "{output:?}");
+    // The item itself is the contract that counts.
+    edit(&place, "welcome.plan", "{ card: string } effect", "{ card: string, more?: string } effect");
+    let output = planrun(["test", "--replay", "second", "--format", "json"]).within(place.path()).run();
+    assert_eq!(output.json()["differences"][0]["kind"], "contract", "{output:?}");
+}

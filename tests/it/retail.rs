@@ -113,8 +113,14 @@ fn play(task: &Json, expected: &Json, tools: &Tools, stage: &Stage) -> End {
         .with_file("task.plan", "")
         .with_file(&*file, recording(task, results, tools).to_text(&[id.to_owned()]));
     let source = SourceFile::new("task.plan", plan(task));
-    let project =
-        lint::Project { policy: &Policy::default(), allow: None, root: ".".as_ref(), host: &host, tools: None };
+    let project = lint::Project {
+        policy: &Policy::default(),
+        allow: None,
+        root: ".".as_ref(),
+        host: &host,
+        tools: None,
+        severities: None,
+    };
     let checked = lint::check_file(&source, tools, &NoFiles, &project);
     let suite = Suite::new(source, checked).with_recordings(&host);
     if let Some(broken) = suite.broken.first() {

@@ -163,3 +163,44 @@ test \"nothing has happened\" for a {
     let output = told(&["test"], tests, true);
     assert_eq!(output.status, 0, "{}{}", output.stdout, output.stderr);
 }
+
+#[test]
+fn a7_r7_2_a_patch_puts_nothing_above_what_has_started_that_would_hold_it_back() {
+    let plan = |above: &str, below: &str| {
+        format!(
+            "use fs
+plan a(n: int = 1) {{
+    policy {{ on_failure: pause }}
+    allow {{ read: [\".\"], write: [\".\"] }}
+    {above}
+    step first = fs.write(path: \"first.txt\", content: \"1\")
+    step second = fs.read(path: \"nowhere.txt\")
+    {below}
+}}
+"
+        )
+    };
+    let new = "step more = fs.write(path: \"more.txt\", content: \"2\")";
+    let before = plan("", "");
+    let files = folder([("a.plan", before.as_str())]);
+    let within = |arguments: &[&str]| planrun(arguments).within(files.path()).run();
+    assert_eq!(within(&["run", "a.plan", "--run-id", "r"]).status, 4);
+    let put = |above: &str, below: &str| {
+        std::fs::write(files.path().join("new.plan"), plan(above, below)).unwrap();
+        within(&["runs", "patch", "r", "new.plan"])
+    };
+    for above in [
+        new,
+        "step asked = input \"Really?\" -> { yes: bool }",
+        "ensure n == 1 else \"no\"",
+        "step looked = fs.read(path: \"x\") confirm \"Look?\"",
+        "step all = do { step inner = fs.write(path: \"more.txt\", content: \"2\") yield inner }",
+    ] {
+        let output = put(above, "");
+        assert_eq!(output.status, 2, "{above}: {}", output.stderr);
+        assert!(output.stderr.contains("stands above `first`"), "{above}: {}", output.stderr);
+    }
+    assert_eq!(put("step looked = fs.read(path: \"first.txt\")", "").status, 0, "a read holds nothing back");
+    let output = put("", new);
+    assert_eq!(output.status, 0, "{}", output.stderr);
+}

@@ -11,7 +11,7 @@ tools:
   - { name: add, endpoint: 'http://127.0.0.1:9/tool', effect: read, parameters: { type: object, properties: { a: { type: integer, minimum: 2 }, key: { type: string } }, required: [a] }, sensitive: [key], mock: { sum: 3 } }
   - { name: lost, endpoint: 'http://127.0.0.1:9/tool', effect: read, errors: [gone], mock: [{ fail: { reason: gone, error: it is gone } }] }
   - { name: zero, endpoint: 'http://127.0.0.1:9/tool', effect: read, mock: 0 }
-  - { name: shaky, endpoint: 'http://127.0.0.1:9/tool', mock: [{ times: 2, fail: { error: Mock failure } }, { data: up }] }
+  - { name: shaky, endpoint: 'http://127.0.0.1:9/tool', errors: [busy], mock: [{ times: 2, fail: { reason: busy, error: Mock failure } }, { data: up }] }
   - { name: broken, endpoint: 'http://127.0.0.1:9/tool', mock: [{ fail: { error: Mock failure } }] }
 ";
 
@@ -290,7 +290,7 @@ fn s3_17_a_project_switches_retries_on_for_the_tools_of_an_app() {
     let body = "step up = calc.shaky()\nreply up";
     let place = project("", body);
     assert_eq!(run_in(&place, &[]).status, 1, "an effect that failed is not done again by itself");
-    let retry = "retry: { calc.*: { attempts: 3, delay: 0s, on: [transient, tool.failed] }, calc.broken: { attempts: 2, delay: 0s, on: [tool.failed] } }\n";
+    let retry = "retry: { calc.*: { attempts: 3, delay: 0s, on: [transient, tool.busy] }, calc.broken: { attempts: 2, delay: 0s, on: [tool.failed] } }\n";
     std::fs::write(place.path().join("planrun.yaml"), retry).unwrap();
     let ran = run_in(&place, &["--format", "json"]).json();
     assert_eq!(

@@ -263,6 +263,7 @@ fn app(address: &str) -> App {
         required,
         description: None,
         schema: None,
+        default: None,
     };
     let signature = Signature {
         parameters: vec![parameter("id", true), parameter("note", false)],

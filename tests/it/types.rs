@@ -5,7 +5,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use planrun::types::{Field, Fit, Rest, Type, Validator, check_value, decode, encode, fit, from_schema, to_schema};
+use planrun::types::{
+    Field, Fit, Rest, Type, Validator, check_value, convert, converted, decode, encode, fit, from_schema, keeps, to_schema,
+};
 use planrun::value::{Key, Value};
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
@@ -109,13 +111,27 @@ proptest! {
         prop_assert_eq!(check_value(&value, &from), Ok(()));
         prop_assert!(fit(&from, &from).fits());
         match fit(&from, &to) {
-            Fit::Fits => prop_assert_eq!(check_value(&value, &to), Ok(()), "{} into {}", from, to),
+            Fit::Fits => {
+                let there = convert(value.clone(), &to);
+                prop_assert!(there.is_ok(), "{} into {}: {:?}", from, to, there);
+                let (there, ty) = (there.unwrap(), converted(&from, &to));
+                prop_assert_eq!(check_value(&there, &to), Ok(()), "{} into {}", from, to);
+                prop_assert_eq!(check_value(&there, &ty), Ok(()), "{} into {} is {}", from, to, ty);
+            }
             // Told as mistakes although a value may fit: what may be absent, and what only a null, an empty
             // list or a missing field could be right in.
             Fit::Cannot(mismatch) if !mismatch.absent() => {
                 prop_assert!(check_value(&full, &to).is_err(), "{} into {}: {}", from, to, mismatch);
             }
             Fit::Cannot(_) | Fit::Unknown => {}
+        }
+        // What a place makes of a value is of its type and stays so; what goes there as it is was of the type before.
+        if let Ok(there) = convert(value.clone(), &to) {
+            prop_assert_eq!(check_value(&there, &to), Ok(()), "{} of {} into {}", value, from, to);
+            prop_assert_eq!(convert(there.clone(), &to).map(|again| again.to_typed_json()), Ok(there.to_typed_json()));
+        }
+        if keeps(&from, &to) {
+            prop_assert_eq!(check_value(&value, &to), Ok(()), "{} of {} into {}", value, from, to);
         }
     }
 

@@ -62,7 +62,7 @@ fn stats_count_what_is_known() {
     let output = planrun(["check", "--stats", "--format", "json", "--offline"]).within(folder.path()).run();
     let bytes = plan.len() + GOOD.len();
     let expected = format!(
-        "files: 2 ({bytes} bytes)\nplans: 2\nsteps: 4\ncalls: 3 (2 with a known result, 1 without)\nnote[unknown-read]: 1\n1 note in 2 files\n"
+        "files: 2 ({bytes} bytes)\nplans: 2\nsteps: 4\ncalls: 3 (2 with a known result, 1 without)\nleft to the run: 0 contracts of calls, 0 values\nnote[unknown-read]: 1\n1 note in 2 files\n"
     );
     assert_eq!((output.status, output.stderr.as_str()), (0, expected.as_str()));
     assert_eq!(output.json()["summary"]["unknown"], 1);

@@ -12,6 +12,7 @@ use planrun::journal::{AnswerError, Event, EventKind, Given, Log, MemoryLog};
 use planrun::protocol::Sent;
 use planrun::sema::{self, Files, Tools};
 use planrun::source::SourceFile;
+use planrun::tools::app::read_app;
 use planrun::tools::{Answer, CallError, Catalog, Permissions, Reply, Request, Transport};
 use planrun::types::{ErrorClass, Signature, UsagePaths};
 use planrun::value::Value;
@@ -110,6 +111,23 @@ impl World {
             begun: Instant::now(),
         };
         self.catalog.add(Signature::unknown(namespace.into(), name.into()), Arc::new(transport));
+        self
+    }
+
+    /// From now on a tool has the contract that an app file with these schemas gives it.
+    pub fn contract(mut self, path: &str, parameters: serde_json::Value, returns: Option<serde_json::Value>) -> Self {
+        let (namespace, name) = path.split_once('.').unwrap();
+        let mut tool = serde_json::json!({"name": name, "description": "d", "endpoint": "http://127.0.0.1:8009/tool",
+            "effect": "read", "parameters": parameters});
+        if let Some(returns) = returns {
+            tool["returns"] = returns;
+        }
+        let text = serde_json::json!({"name": namespace, "tools": [tool]}).to_string();
+        let (app, found) = read_app(&SourceFile::new("app.yaml", text), &*self.host);
+        assert!(found.is_empty(), "{found:#?}");
+        let signature = (*app.unwrap().tools[0].signature).clone();
+        let transport = self.catalog.tool(namespace, name).unwrap().transport.clone();
+        self.catalog.add(signature, transport);
         self
     }
 

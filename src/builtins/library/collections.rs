@@ -18,6 +18,8 @@ pub(super) static FUNCTIONS: &[Function] = &[
         page: "How many elements, entries, characters or bytes there are.",
         examples: &[Example::new("size([1, 2])", "2"), Example::new("'名字'.size()", "2")],
         body: size,
+        refuses: None,
+        walks: false,
     },
     Function {
         name: "sum",
@@ -31,6 +33,8 @@ pub(super) static FUNCTIONS: &[Function] = &[
         page: "The sum of a list of numbers, a double where they are not all ints; 0 for an empty list.",
         examples: &[Example::new("sum([1, 2, 3])", "6"), Example::new("sum([1, 1.5])", "2.5")],
         body: sum,
+        refuses: None,
+        walks: false,
     },
     Function {
         name: "entries",
@@ -42,6 +46,8 @@ pub(super) static FUNCTIONS: &[Function] = &[
         page: "The entries of a map as a list of `{ key, value }`, sorted by key.",
         examples: &[Example::new("entries({'b': 2, 'a': 1})[0]", r#"{"key":"a","value":1}"#)],
         body: entries,
+        refuses: None,
+        walks: false,
     },
     Function {
         name: "json",
@@ -50,6 +56,8 @@ pub(super) static FUNCTIONS: &[Function] = &[
         page: "The compact JSON text of any value.",
         examples: &[Example::new("json({a: [1, null]})", r#""{\"a\":[1,null]}""#)],
         body: json,
+        refuses: None,
+        walks: true,
     },
 ];
 

@@ -22,6 +22,8 @@ pub(super) static FUNCTIONS: &[Function] = &[
         page: "A number without its fraction, the integer that a text spells, or the seconds since 1970 of a timestamp.",
         examples: &[Example::new("int('42')", "42"), Example::new("int(-7.9)", "-7")],
         body: int,
+        refuses: None,
+        walks: false,
     },
     Function {
         name: "uint",
@@ -35,6 +37,8 @@ pub(super) static FUNCTIONS: &[Function] = &[
         page: "An unsigned integer: a number without its fraction, or the number that a text spells.",
         examples: &[Example::new("uint(3.9)", "3")],
         body: uint,
+        refuses: None,
+        walks: false,
     },
     Function {
         name: "double",
@@ -48,6 +52,8 @@ pub(super) static FUNCTIONS: &[Function] = &[
         page: "The nearest double to a number, or the number that a text spells.",
         examples: &[Example::new("double('1.5')", "1.5"), Example::new("double(3) / 2.0", "1.5")],
         body: double,
+        refuses: None,
+        walks: false,
     },
     Function {
         name: "string",
@@ -65,6 +71,8 @@ pub(super) static FUNCTIONS: &[Function] = &[
         page: "The text of a number, a truth value, a timestamp (RFC 3339), a duration (in seconds) or UTF-8 bytes.",
         examples: &[Example::new("string(1.5)", "\"1.5\""), Example::new("string(90m)", "\"5400s\"")],
         body: string,
+        refuses: None,
+        walks: false,
     },
     Function {
         name: "bytes",
@@ -73,6 +81,8 @@ pub(super) static FUNCTIONS: &[Function] = &[
         page: "The UTF-8 bytes of a text.",
         examples: &[Example::new("size(bytes('ÿ'))", "2")],
         body: bytes,
+        refuses: None,
+        walks: false,
     },
     Function {
         name: "bool",
@@ -81,6 +91,8 @@ pub(super) static FUNCTIONS: &[Function] = &[
         page: "The truth value that a text spells: `true`, `t`, `1`, `false`, `f` or `0`.",
         examples: &[Example::new("bool('true')", "true")],
         body: bool,
+        refuses: None,
+        walks: false,
     },
     Function {
         name: "timestamp",
@@ -93,6 +105,8 @@ pub(super) static FUNCTIONS: &[Function] = &[
         page: "The instant that a text spells (RFC 3339 with an offset), or so many seconds after 1970.",
         examples: &[Example::new("timestamp('2026-01-31T09:00:00+01:00')", "\"2026-01-31T08:00:00Z\"")],
         body: timestamp,
+        refuses: None,
+        walks: false,
     },
     Function {
         name: "duration",
@@ -104,6 +118,8 @@ pub(super) static FUNCTIONS: &[Function] = &[
         page: "The length of time that a text spells, such as `1h30m` or `-1.5s`.",
         examples: &[Example::new("duration('1h30m') == 90m", "true")],
         body: duration,
+        refuses: None,
+        walks: false,
     },
     Function {
         name: "type",
@@ -112,6 +128,8 @@ pub(super) static FUNCTIONS: &[Function] = &[
         page: "The type of a value.",
         examples: &[Example::new("type(1) == int", "true"), Example::new("type('a') == type(1)", "false")],
         body: type_of,
+        refuses: None,
+        walks: false,
     },
     Function {
         name: "dyn",
@@ -120,6 +138,8 @@ pub(super) static FUNCTIONS: &[Function] = &[
         page: "The same value, with its type forgotten until the plan runs.",
         examples: &[Example::new("dyn(1) == dyn('1')", "false")],
         body: forget,
+        refuses: None,
+        walks: false,
     },
 ];
 

@@ -22,6 +22,8 @@ pub(super) static FUNCTIONS: &[Function] = &[
         page: "The base64 text of bytes.",
         examples: &[Example::new("base64.encode(b'hello')", "\"aGVsbG8=\"")],
         body: encode,
+        refuses: None,
+        walks: false,
     },
     Function {
         name: "decode",
@@ -30,6 +32,8 @@ pub(super) static FUNCTIONS: &[Function] = &[
         page: "The bytes of a base64 text, with or without its padding.",
         examples: &[Example::new("string(base64.decode('aGVsbG8'))", "\"hello\"")],
         body: decode,
+        refuses: None,
+        walks: false,
     },
 ];
 

@@ -1,9 +1,11 @@
 //! `"%s: %.2f".format([name, amount])`.
 
-use super::super::function::{Example, Form, Function, Overload, Shape};
+use super::super::function::{Example, Form, Function, Given, Overload, Shape};
 use super::super::{Failure, FailureKind};
 use crate::value::{Number, Value, duration_text, timestamp_text};
 
+/// The letters of clauses.
+const VERBS: &str = "sdfeboxX";
 /// Digits behind the point where a clause names none.
 const DEFAULT_PRECISION: usize = 6;
 /// The most digits behind the point that a clause may ask for.
@@ -16,6 +18,8 @@ pub(super) static FUNCTIONS: &[Function] = &[Function {
     page: "A text with its clauses `%s %d %f %e %x %X %o %b` filled from a list; `%%` is a percent sign.",
     examples: &[Example::new("'%s: %.2f, %d%%'.format(['a', 1.5, 7])", "\"a: 1.50, 7%\"")],
     body: format,
+    refuses: Some(refuses_clauses),
+    walks: true,
 }];
 
 fn format(arguments: &[Value]) -> Result<Value, Failure> {
@@ -32,19 +36,55 @@ fn format(arguments: &[Value]) -> Result<Value, Failure> {
             rest = after;
             continue;
         }
-        let (precision, clause) = precision(clause)?;
-        let mut characters = clause.chars();
-        let verb = characters.next().ok_or_else(|| unreadable("it ends behind its `%`"))?;
-        rest = characters.as_str();
-        let value = values.get(next).ok_or_else(|| {
-            let message = format!("index {next} out of range: the text has more clauses than the list has values");
-            Failure::new(FailureKind::IndexOutOfRange, message)
-        })?;
+        let (verb, precision, after) = verb(clause)?;
+        rest = after;
+        let value = values.get(next).ok_or_else(|| too_few(next))?;
         next += 1;
         push_clause(&mut text, verb, precision, value)?;
     }
     text.push_str(rest);
     Ok(Value::from(text))
+}
+
+/// A clause that no value fills, or more clauses than there are values.
+fn refuses_clauses(given: &[Given]) -> Option<Failure> {
+    let [Given::Value(Value::String(pattern)), values] = given else { return None };
+    let count = match values {
+        Given::Elements(count) => *count,
+        Given::Value(_) | Given::Unknown => usize::MAX,
+    };
+    let (mut next, mut rest): (_, &str) = (0, pattern);
+    while let Some((_, clause)) = rest.split_once('%') {
+        if let Some(after) = clause.strip_prefix('%') {
+            rest = after;
+            continue;
+        }
+        match verb(clause) {
+            Ok((verb, _, _)) if !VERBS.contains(verb) => return Some(no_clause(verb)),
+            Ok(_) if next >= count => return Some(too_few(next)),
+            Ok((_, _, after)) => rest = after,
+            Err(failure) => return Some(failure),
+        }
+        next += 1;
+    }
+    None
+}
+
+fn too_few(next: usize) -> Failure {
+    let message = format!("index {next} out of range: the text has more clauses than the list has values");
+    Failure::new(FailureKind::IndexOutOfRange, message)
+}
+
+fn no_clause(verb: char) -> Failure {
+    unreadable(&format!("there is no clause `%{verb}`"))
+}
+
+/// What a clause asks for: its letter and its digits, and what follows it.
+fn verb(clause: &str) -> Result<(char, Option<usize>, &str), Failure> {
+    let (precision, clause) = precision(clause)?;
+    let mut characters = clause.chars();
+    let verb = characters.next().ok_or_else(|| unreadable("it ends behind its `%`"))?;
+    Ok((verb, precision, characters.as_str()))
 }
 
 /// The digits of `.3` at the beginning of a clause, and what follows them.
@@ -72,7 +112,7 @@ fn push_clause(text: &mut String, verb: char, precision: Option<usize>, value: &
         'o' => integer(value, |sign, number| format!("{sign}{number:o}")),
         'x' => hexadecimal(value),
         'X' => hexadecimal(value).map(|digits| digits.to_uppercase()),
-        _ => return Err(unreadable(&format!("there is no clause `%{verb}`"))),
+        _ => return Err(no_clause(verb)),
     };
     let formatted = formatted.ok_or_else(|| {
         Failure::argument(format!("error during formatting: `%{verb}` does not take a {}", value.kind_name()))

@@ -1,14 +1,28 @@
 //! Making and rearranging lists.
 
 use std::cmp::Ordering;
-use std::sync::Arc;
 
-use super::super::function::{Example, Form, Function, Overload, Shape};
-use super::super::{Failure, FailureKind};
+use super::super::function::{Example, Form, Function, Given, Overload, Shape};
+use super::super::{Failure, FailureKind, operators};
 use crate::value::{Order, Value};
 
 /// `lists.range` makes no longer list; the cost limit of an evaluation is of the same size.
 const LONGEST_RANGE: i64 = 1_000_000;
+
+const LIST: Shape = Shape::List(&Shape::Variable(0));
+
+/// The least or the greatest of a list.
+const EXTREMES: &[Overload] = &[
+    Overload::new(&[Shape::List(&Shape::Int)], Shape::Optional(&Shape::Int)),
+    Overload::new(&[Shape::List(&Shape::Uint)], Shape::Optional(&Shape::Uint)),
+    Overload::new(&[Shape::List(&Shape::Double)], Shape::Optional(&Shape::Double)),
+    Overload::new(&[Shape::List(&Shape::Number)], Shape::Optional(&Shape::Number)),
+    Overload::new(&[Shape::List(&Shape::String)], Shape::Optional(&Shape::String)),
+    Overload::new(&[Shape::List(&Shape::Bool)], Shape::Optional(&Shape::Bool)),
+    Overload::new(&[Shape::List(&Shape::Bytes)], Shape::Optional(&Shape::Bytes)),
+    Overload::new(&[Shape::List(&Shape::Timestamp)], Shape::Optional(&Shape::Timestamp)),
+    Overload::new(&[Shape::List(&Shape::Duration)], Shape::Optional(&Shape::Duration)),
+];
 
 pub(super) static FUNCTIONS: &[Function] = &[
     Function {
@@ -18,6 +32,8 @@ pub(super) static FUNCTIONS: &[Function] = &[
         page: "The integers from 0 up to a number, without it.",
         examples: &[Example::new("lists.range(3)", "[0,1,2]")],
         body: range,
+        refuses: None,
+        walks: false,
     },
     Function {
         name: "slice",
@@ -29,6 +45,8 @@ pub(super) static FUNCTIONS: &[Function] = &[
         page: "The elements from one position up to another, without it.",
         examples: &[Example::new("[1, 2, 3, 4].slice(1, 3)", "[2,3]")],
         body: slice,
+        refuses: Some(refuses_slice),
+        walks: false,
     },
     Function {
         name: "flatten",
@@ -44,6 +62,8 @@ pub(super) static FUNCTIONS: &[Function] = &[
             Example::new("[[1, [2, [3]]]].flatten(2)", "[1,2,[3]]"),
         ],
         body: flatten,
+        refuses: Some(refuses_depth),
+        walks: true,
     },
     Function {
         name: "distinct",
@@ -52,6 +72,8 @@ pub(super) static FUNCTIONS: &[Function] = &[
         page: "The elements of a list without repetition, in the order in which they first come.",
         examples: &[Example::new("['a', 'b', 'a'].distinct()", r#"["a","b"]"#)],
         body: distinct,
+        refuses: None,
+        walks: true,
     },
     Function {
         name: "sort",
@@ -70,6 +92,58 @@ pub(super) static FUNCTIONS: &[Function] = &[
         page: "The elements of a list in ascending order; equal ones keep theirs.",
         examples: &[Example::new("[3, 1, 2].sort()", "[1,2,3]")],
         body: sort,
+        refuses: None,
+        walks: false,
+    },
+    Function {
+        name: "first",
+        forms: &[Form::Method],
+        overloads: &[Overload::new(&[LIST], Shape::Optional(&Shape::Variable(0)))],
+        page: "The first element of a list; null where there is none.",
+        examples: &[Example::new("[3, 1].first()", "3"), Example::new("[].first()", "null")],
+        body: first,
+        refuses: None,
+        walks: false,
+    },
+    Function {
+        name: "last",
+        forms: &[Form::Method],
+        overloads: &[Overload::new(&[LIST], Shape::Optional(&Shape::Variable(0)))],
+        page: "The last element of a list; null where there is none.",
+        examples: &[Example::new("[3, 1].last() ?? 0", "1")],
+        body: last,
+        refuses: None,
+        walks: false,
+    },
+    Function {
+        name: "take",
+        forms: &[Form::Method],
+        overloads: &[Overload::new(&[LIST, Shape::Int], LIST)],
+        page: "The first elements of a list, at most so many.",
+        examples: &[Example::new("[3, 1, 2].take(2)", "[3,1]")],
+        body: take,
+        refuses: Some(refuses_count),
+        walks: false,
+    },
+    Function {
+        name: "min",
+        forms: &[Form::Method],
+        overloads: EXTREMES,
+        page: "The least element of a list; null where there is none.",
+        examples: &[Example::new("[3, 1, 2].min()", "1"), Example::new("['b', 'a'].min()", "\"a\"")],
+        body: |arguments| extreme("min", arguments, Ordering::Less),
+        refuses: None,
+        walks: false,
+    },
+    Function {
+        name: "max",
+        forms: &[Form::Method],
+        overloads: EXTREMES,
+        page: "The greatest element of a list; null where there is none.",
+        examples: &[Example::new("[3, 1, 2].max()", "3"), Example::new("[].max() ?? 0", "0")],
+        body: |arguments| extreme("max", arguments, Ordering::Greater),
+        refuses: None,
+        walks: false,
     },
 ];
 
@@ -95,12 +169,30 @@ fn slice(arguments: &[Value]) -> Result<Value, Failure> {
     })
 }
 
+/// Positions that are a part of no list.
+fn refuses_slice(given: &[Given]) -> Option<Failure> {
+    let [_, start, end] = given else { return None };
+    let position = |given: &Given| if let Given::Value(Value::Int(position)) = given { Some(*position) } else { None };
+    let message = match (position(start), position(end)) {
+        (Some(start), Some(end)) if start > end => format!("slice({start}, {end}) begins behind its end"),
+        (Some(negative), _) | (_, Some(negative)) if negative < 0 => format!("slice takes no position like {negative}"),
+        _ => return None,
+    };
+    Some(Failure::new(FailureKind::IndexOutOfRange, message))
+}
+
+fn refuses_depth(given: &[Given]) -> Option<Failure> {
+    matches!(given, [_, Given::Value(Value::Int(depth))] if *depth < 0).then(depth_too_small)
+}
+
+fn depth_too_small() -> Failure {
+    Failure::argument("flatten takes a depth of 0 or more")
+}
+
 fn flatten(arguments: &[Value]) -> Result<Value, Failure> {
     let (elements, depth) = match arguments {
         [Value::List(elements)] => (elements, 1),
-        [Value::List(_), Value::Int(depth)] if *depth < 0 => {
-            return Err(Failure::argument("flatten takes a depth of 0 or more"));
-        }
+        [Value::List(_), Value::Int(depth)] if *depth < 0 => return Err(depth_too_small()),
         [Value::List(elements), Value::Int(depth)] => (elements, *depth),
         _ => return Err(Failure::no_overload("flatten", arguments)),
     };
@@ -140,19 +232,51 @@ fn distinct(arguments: &[Value]) -> Result<Value, Failure> {
 
 fn sort(arguments: &[Value]) -> Result<Value, Failure> {
     let [Value::List(elements)] = arguments else { return Err(Failure::no_overload("sort", arguments)) };
-    let stranger = elements.windows(2).find(|pair| matches!(pair, [a, b] if a.order(b) == Order::Incomparable));
-    if stranger.is_some() || matches!(&elements[..], [only] if only.order(only) == Order::Incomparable) {
-        return Err(Failure::argument("sort takes elements that have an order among each other"));
-    }
-    let mut sorted = Arc::clone(elements);
-    Arc::make_mut(&mut sorted).sort_by(|a, b| match a.order(b) {
-        Order::Known(ordering) => ordering,
-        Order::Unordered | Order::Incomparable => beside_nan(a).cmp(&beside_nan(b)),
-    });
-    Ok(Value::List(sorted))
+    operators::ascending(elements.to_vec(), |element| element).map(Value::from)
 }
 
-/// NaN sorts behind every number, so that the order is total.
-fn beside_nan(value: &Value) -> bool {
-    value.as_number().is_some_and(|number| number.order(number) != Some(Ordering::Equal))
+fn first(arguments: &[Value]) -> Result<Value, Failure> {
+    let [Value::List(elements)] = arguments else { return Err(Failure::no_overload("first", arguments)) };
+    Ok(elements.first().cloned().unwrap_or(Value::Null))
+}
+
+fn last(arguments: &[Value]) -> Result<Value, Failure> {
+    let [Value::List(elements)] = arguments else { return Err(Failure::no_overload("last", arguments)) };
+    Ok(elements.last().cloned().unwrap_or(Value::Null))
+}
+
+fn take(arguments: &[Value]) -> Result<Value, Failure> {
+    match arguments {
+        [Value::List(_), Value::Int(count)] if *count < 0 => Err(count_too_small()),
+        [Value::List(elements), Value::Int(count)] => {
+            Ok(Value::list(elements.iter().take(usize::try_from(*count).unwrap_or(usize::MAX)).cloned()))
+        }
+        _ => Err(Failure::no_overload("take", arguments)),
+    }
+}
+
+fn refuses_count(given: &[Given]) -> Option<Failure> {
+    matches!(given, [_, Given::Value(Value::Int(count))] if *count < 0).then(count_too_small)
+}
+
+fn count_too_small() -> Failure {
+    Failure::argument("take takes a count of 0 or more")
+}
+
+/// The first of the least or of the greatest elements.
+fn extreme(name: &str, arguments: &[Value], wanted: Ordering) -> Result<Value, Failure> {
+    let [Value::List(elements)] = arguments else { return Err(Failure::no_overload(name, arguments)) };
+    let mut best: Option<&Value> = None;
+    for element in elements.iter() {
+        let better = match best.unwrap_or(element).order(element) {
+            Order::Known(ordering) => ordering == wanted.reverse(),
+            // What is no number is neither; a number after it is taken.
+            Order::Unordered => best.is_some_and(operators::is_nan),
+            Order::Incomparable => return Err(operators::no_order()),
+        };
+        if best.is_none() || better {
+            best = Some(element);
+        }
+    }
+    Ok(best.cloned().unwrap_or(Value::Null))
 }

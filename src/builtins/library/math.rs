@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::super::function::{Example, Form, Function, Overload, Shape};
+use super::super::function::{Example, Form, Function, Given, Overload, Shape};
 use super::super::{Failure, FailureKind};
 use crate::value::{Number, Value};
 
@@ -43,6 +43,9 @@ const SHIFT: &[Overload] =
 /// A function of `math`: the descriptors differ only in these parts.
 macro_rules! math {
     ($name:literal, $overloads:expr, $page:literal, $example:literal => $result:literal, $body:expr) => {
+        math!($name, $overloads, $page, $example => $result, $body, None)
+    };
+    ($name:literal, $overloads:expr, $page:literal, $example:literal => $result:literal, $body:expr, $refuses:expr) => {
         Function {
             name: $name,
             forms: &[Form::Namespace("math")],
@@ -50,6 +53,8 @@ macro_rules! math {
             page: $page,
             examples: &[Example::new($example, $result)],
             body: $body,
+            refuses: $refuses,
+            walks: false,
         }
     };
 }
@@ -87,10 +92,12 @@ pub(super) static FUNCTIONS: &[Function] = &[
         "The bits that an integer has not.", "math.bitNot(1)" => "-2", bit_not),
     math!("bitShiftLeft", SHIFT, "The bits of an integer moved to the left; those beyond are lost.",
         "math.bitShiftLeft(1, 4)" => "16",
-        |arguments| shifted("math.bitShiftLeft", arguments, u64::checked_shl)),
+        |arguments| shifted("math.bitShiftLeft", arguments, u64::checked_shl),
+        Some(|given| refuses_shift("math.bitShiftLeft", given))),
     math!("bitShiftRight", SHIFT, "The bits of an integer moved to the right, zeros following.",
         "math.bitShiftRight(16, 4)" => "1",
-        |arguments| shifted("math.bitShiftRight", arguments, u64::checked_shr)),
+        |arguments| shifted("math.bitShiftRight", arguments, u64::checked_shr),
+        Some(|given| refuses_shift("math.bitShiftRight", given))),
 ];
 
 fn extreme(name: &str, arguments: &[Value], wanted: Ordering) -> Result<Value, Failure> {
@@ -167,10 +174,18 @@ fn bit_not(arguments: &[Value]) -> Result<Value, Failure> {
     }
 }
 
+fn refuses_shift(name: &str, given: &[Given]) -> Option<Failure> {
+    matches!(given, [_, Given::Value(Value::Int(by))] if *by < 0).then(|| shift_too_small(name))
+}
+
+fn shift_too_small(name: &str) -> Failure {
+    Failure::argument(format!("{name} takes a shift of 0 or more"))
+}
+
 fn shifted(name: &str, arguments: &[Value], shift: fn(u64, u32) -> Option<u64>) -> Result<Value, Failure> {
     let by = match arguments {
         [Value::Int(_) | Value::Uint(_), Value::Int(by)] if *by < 0 => {
-            return Err(Failure::argument(format!("{name} takes a shift of 0 or more")));
+            return Err(shift_too_small(name));
         }
         [Value::Int(_) | Value::Uint(_), Value::Int(by)] => u32::try_from(*by).unwrap_or(u32::MAX),
         _ => return Err(Failure::no_overload(name, arguments)),

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use jiff::tz::{Offset, TimeZoneDatabase};
 
 use super::super::Failure;
-use super::super::function::{Example, Form, Function, Overload, Shape};
+use super::super::function::{Example, Form, Function, Given, Overload, Shape};
 use crate::value::{Civil, Value, parse_offset};
 
 const SECOND: i128 = 1_000_000_000;
@@ -30,6 +30,8 @@ macro_rules! getter {
             page: $page,
             examples: &[Example::new($example, $result)],
             body: |arguments| read($name, arguments, $part, $unit),
+            refuses: Some(refuses_zone),
+            walks: false,
         }
     };
 }
@@ -60,6 +62,8 @@ pub(super) static FUNCTIONS: &[Function] = &[
         page: "The milliseconds within the second of a timestamp or a duration.",
         examples: &[Example::new("(1s + 250ms).getMilliseconds()", "250")],
         body: milliseconds,
+        refuses: Some(refuses_zone),
+        walks: false,
     },
 ];
 
@@ -79,6 +83,12 @@ fn milliseconds(arguments: &[Value]) -> Result<Value, Failure> {
         return Ok(Value::Int(i64::try_from(length % SECOND / 1_000_000).unwrap_or(0)));
     }
     read("getMilliseconds", arguments, |civil| civil.nanosecond / 1_000_000, None)
+}
+
+/// A time zone that does not exist, at whatever time.
+fn refuses_zone(given: &[Given]) -> Option<Failure> {
+    let [_, Given::Value(Value::String(zone))] = given else { return None };
+    offset(0, zone).err()
 }
 
 /// Nanoseconds east of Greenwich in a zone at a time. Names come from the data base that is built in, so that a plan

@@ -1,6 +1,6 @@
 //! Changing text: the string extension. Positions count characters, from 0.
 
-use super::super::function::{Example, Form, Function, Overload, Shape};
+use super::super::function::{Example, Form, Function, Given, Overload, Shape};
 use super::super::{Failure, FailureKind};
 use crate::value::Value;
 
@@ -12,6 +12,9 @@ const LONGEST: usize = 16 * 1024 * 1024;
 /// A method of text: the descriptors differ only in these parts.
 macro_rules! method {
     ($name:literal, $overloads:expr, $page:literal, $example:literal => $result:literal, $body:expr) => {
+        method!($name, $overloads, $page, $example => $result, $body, None)
+    };
+    ($name:literal, $overloads:expr, $page:literal, $example:literal => $result:literal, $body:expr, $refuses:expr) => {
         Function {
             name: $name,
             forms: &[Form::Method],
@@ -19,13 +22,15 @@ macro_rules! method {
             page: $page,
             examples: &[Example::new($example, $result)],
             body: $body,
+            refuses: $refuses,
+            walks: false,
         }
     };
 }
 
 pub(super) static FUNCTIONS: &[Function] = &[
     method!("charAt", &[Overload::new(&[S, I], S)], "The character at a position; no text behind the last one.",
-        "'plan'.charAt(1)" => "\"l\"", char_at),
+        "'plan'.charAt(1)" => "\"l\"", char_at, Some(refuses_positions)),
     method!("indexOf", &[Overload::new(&[S, S], I), Overload::new(&[S, S, I], I)],
         "Where a text first comes, at or behind a position; -1 where it does not.",
         "'banana'.indexOf('na', 3)" => "4", index_of),
@@ -47,7 +52,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
         "'a,b,c'.split(',', 2)" => r#"["a","b,c"]"#, split),
     method!("substring", &[Overload::new(&[S, I], S), Overload::new(&[S, I, I], S)],
         "The characters from one position up to another or to the end.",
-        "'tacocat'.substring(4)" => "\"cat\"", substring),
+        "'tacocat'.substring(4)" => "\"cat\"", substring, Some(refuses_positions)),
     method!("trim", &[Overload::new(&[S], S)], "A text without the white space around it.",
         "'  a b '.trim()" => "\"a b\"", |arguments| mapped("trim", arguments, |text| text.trim().to_owned())),
     method!("reverse", &[Overload::new(&[S], S),
@@ -61,6 +66,8 @@ pub(super) static FUNCTIONS: &[Function] = &[
         page: "A text in quotes, with escapes for what could not stand in them.",
         examples: &[Example::new("strings.quote('a\\nb') == '\"a\\\\nb\"'", "true")],
         body: quote,
+        refuses: None,
+        walks: false,
     },
 ];
 
@@ -166,9 +173,24 @@ fn substring(arguments: &[Value]) -> Result<Value, Failure> {
         }
         _ => return Err(Failure::no_overload("substring", arguments)),
     };
-    text.get(start..end).map(Value::from).ok_or_else(|| {
-        Failure::new(FailureKind::IndexOutOfRange, "index out of range: the start of a substring is behind its end")
-    })
+    text.get(start..end).map(Value::from).ok_or_else(backwards)
+}
+
+/// Positions that no text has.
+fn refuses_positions(given: &[Given]) -> Option<Failure> {
+    let positions = given.iter().skip(1).map(|position| match position {
+        Given::Value(Value::Int(position)) => Some(*position),
+        Given::Value(_) | Given::Elements(_) | Given::Unknown => None,
+    });
+    let positions = positions.collect::<Vec<_>>();
+    if let Some(negative) = positions.iter().copied().flatten().find(|position| *position < 0) {
+        return Some(out_of_range(negative));
+    }
+    matches!(positions[..], [Some(start), Some(end)] if start > end).then(backwards)
+}
+
+fn backwards() -> Failure {
+    Failure::new(FailureKind::IndexOutOfRange, "index out of range: the start of a substring is behind its end")
 }
 
 fn reverse(arguments: &[Value]) -> Result<Value, Failure> {

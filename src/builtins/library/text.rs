@@ -1,6 +1,6 @@
 //! Looking into text: the string functions of the Common Expression Language itself.
 
-use super::super::function::{Example, Form, Function, Overload, Shape};
+use super::super::function::{Example, Form, Function, Given, Overload, Shape};
 use super::super::{Failure, compile_pattern};
 use crate::value::Value;
 
@@ -14,6 +14,8 @@ pub(super) static FUNCTIONS: &[Function] = &[
         page: "Whether a text has another one somewhere in it.",
         examples: &[Example::new("'seafood'.contains('foo')", "true")],
         body: contains,
+        refuses: None,
+        walks: false,
     },
     Function {
         name: "startsWith",
@@ -22,6 +24,8 @@ pub(super) static FUNCTIONS: &[Function] = &[
         page: "Whether a text begins with another one.",
         examples: &[Example::new("'WZ001'.startsWith('WZ')", "true")],
         body: starts_with,
+        refuses: None,
+        walks: false,
     },
     Function {
         name: "endsWith",
@@ -30,6 +34,8 @@ pub(super) static FUNCTIONS: &[Function] = &[
         page: "Whether a text ends with another one.",
         examples: &[Example::new("'a@example.com'.endsWith('.org')", "false")],
         body: ends_with,
+        refuses: None,
+        walks: false,
     },
     Function {
         name: "matches",
@@ -38,6 +44,8 @@ pub(super) static FUNCTIONS: &[Function] = &[
         page: "Whether a regular expression matches somewhere in a text; `^` and `$` bind it to the whole.",
         examples: &[Example::new("'WZ001'.matches('^[A-Z]{2}[0-9]+$')", "true")],
         body: matches,
+        refuses: Some(refuses_pattern),
+        walks: false,
     },
 ];
 
@@ -58,6 +66,11 @@ fn matches(arguments: &[Value]) -> Result<Value, Failure> {
         [Value::String(text), Value::String(pattern)] => Ok(Value::Bool(compile_pattern(pattern)?.is_match(text))),
         _ => Err(Failure::no_overload("matches", arguments)),
     }
+}
+
+fn refuses_pattern(given: &[Given]) -> Option<Failure> {
+    let [_, Given::Value(Value::String(pattern))] = given else { return None };
+    compile_pattern(pattern).err()
 }
 
 fn compare(name: &str, arguments: &[Value], holds: fn(&str, &str) -> bool) -> Result<Value, Failure> {

@@ -99,11 +99,11 @@ pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) ->
     if errors.iter().any(|file| !file.diagnostics.is_empty()) {
         terminal.say_plainly(&human(&errors, terminal.look));
     }
-    terminal.print(&match arguments.format {
-        Format::Human => show::people(&changes, terminal.look),
-        Format::Json => show::document(&changes),
-        Format::Github => show::commands(&changes),
-    })?;
+    match arguments.format {
+        Format::Human => terminal.print(&show::people(&changes, terminal.look))?,
+        Format::Json => terminal.print_json(&show::document(&changes))?,
+        Format::Github => terminal.print_exactly(&show::commands(&changes))?,
+    }
     for left_out in changes.left_out() {
         terminal.say(&left_out.told(&changes.revision));
     }

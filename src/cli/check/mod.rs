@@ -48,6 +48,9 @@ pub struct Arguments {
     /// Do not report a warning or a note. Errors stay: a plan with one does not run. May be repeated.
     #[arg(long, value_name = "CODE", value_delimiter = ',')]
     pub allow: Vec<String>,
+    /// Also report a code that is reported on request only, such as `could-run-together`. May be repeated.
+    #[arg(long, value_name = "CODE", value_delimiter = ',')]
+    pub enable: Vec<String>,
     #[command(flatten)]
     pub fixes: Fixes,
     /// Tell how much was checked and how much of it is known before the run; with -v, how long it took.
@@ -107,8 +110,8 @@ pub enum Format {
 /// # Errors
 /// When a path does not exist, no plan is found, a code is unknown, or the output cannot be written.
 pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) -> Result<Exit, Failure> {
-    let severities =
-        Severities::parse(&arguments.deny, &arguments.allow).map_err(|unknown| Failure::Usage(unknown.to_string()))?;
+    let severities = Severities::parse(&arguments.deny, &arguments.allow, &arguments.enable)
+        .map_err(|unknown| Failure::Usage(unknown.to_string()))?;
     let wish = arguments.fixes.wish();
     // What was counted and mended is not remembered.
     let cached = !arguments.no_cache && !arguments.stats && wish.is_none();
@@ -169,7 +172,11 @@ fn print(report: &Report, format: Format, beside: bool, terminal: Terminal) -> R
         terminal.say_plainly(&text);
         return Ok(());
     }
-    terminal.print(&text)
+    match format {
+        Format::Human | Format::Short => terminal.print(&text),
+        Format::Json | Format::Sarif => terminal.print_json(&text),
+        Format::Github | Format::Junit => terminal.print_exactly(&text),
+    }
 }
 
 /// Why nothing was done where no plan is.

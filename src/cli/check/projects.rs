@@ -46,7 +46,11 @@ impl Projects {
             if index == projects.all.len() {
                 let mut workspace = Workspace::at(host.clone(), &location)?;
                 workspace.severities = task.severities.over(&workspace.severities);
-                let cache = if task.cached { Cache::open(&workspace, &location) } else { None };
+                let cache = if task.cached && !workspace.severities.asks_for_more() {
+                    Cache::open(&workspace, &location)
+                } else {
+                    None
+                };
                 projects.all.push(Surroundings { workspace, cache, new: Vec::new() });
                 places.insert(location, index);
             }

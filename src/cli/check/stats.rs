@@ -17,6 +17,10 @@ pub(super) struct Counts {
     calls: usize,
     /// Calls whose result has no type before the run.
     unknown: usize,
+    /// Calls of which only the run can tell whether their arguments keep the contract.
+    open: usize,
+    /// Values of which only the run can tell whether they fit their place.
+    unsure: usize,
 }
 
 impl Counts {
@@ -25,12 +29,14 @@ impl Counts {
         let mut counts = Self { bytes, plans: checked.plans.len(), ..Self::default() };
         let nodes = checked.plans.iter().flat_map(|plan| &plan.blocks).flat_map(|block| &block.nodes);
         for node in nodes {
+            node.codes(&mut |code| counts.unsure += usize::from(code.into.as_ref().is_some_and(|place| !place.sure)));
             let NodeKind::Step(step) = &node.kind else { continue };
             counts.steps += 1;
             if let StepKind::Call(call) = &step.kind {
                 counts.calls += 1;
                 let unknown = matches!(&call.target, Target::Tool(signature) if signature.returns == Type::Any);
                 counts.unknown += usize::from(unknown);
+                counts.open += usize::from(call.open);
             }
         }
         counts
@@ -42,6 +48,8 @@ impl Counts {
         self.steps += other.steps;
         self.calls += other.calls;
         self.unknown += other.unknown;
+        self.open += other.open;
+        self.unsure += other.unsure;
     }
 }
 
@@ -50,8 +58,14 @@ pub(super) fn stats(counts: &Counts, report: &Report, phases: &[(&str, Duration)
     let files = format!("{} ({} bytes)", report.plan_files, counts.bytes);
     let calls =
         format!("{} ({} with a known result, {} without)", counts.calls, counts.calls - counts.unknown, counts.unknown);
-    let rows =
-        [("files", files), ("plans", counts.plans.to_string()), ("steps", counts.steps.to_string()), ("calls", calls)];
+    let left = format!("{} contracts of calls, {} values", counts.open, counts.unsure);
+    let rows = [
+        ("files", files),
+        ("plans", counts.plans.to_string()),
+        ("steps", counts.steps.to_string()),
+        ("calls", calls),
+        ("left to the run", left),
+    ];
     let mut lines: Vec<String> = rows.iter().map(|(what, text)| format!("{what}: {text}")).collect();
     let mut codes: BTreeMap<&str, (Severity, usize)> = BTreeMap::new();
     for found in report.files.iter().flat_map(|file| &file.diagnostics) {

@@ -6,8 +6,8 @@ use super::drive::Look;
 use super::results;
 use crate::cli::arguments::{RunFormat, RunOutput};
 use crate::cli::{Exit, Failure, Terminal, ask};
-use crate::diag::render::{visible_line, visible_text};
-use crate::engine::{Interruption, Outcome};
+use crate::diag::render::{escape_json, visible_line, visible_text};
+use crate::engine::{Interruption, Outcome, StepReport};
 use crate::journal::StepError;
 use crate::protocol::{RunState, Sent, StepState};
 use crate::types::{ErrorClass, Transient};
@@ -21,6 +21,9 @@ pub struct UpTo<'a> {
     pub goes_on: bool,
 }
 
+/// So many steps are told that failed beside the one that the run failed with.
+const MOST_TOLD: usize = 8;
+
 /// Prints what came of a run.
 ///
 /// # Errors
@@ -28,7 +31,7 @@ pub struct UpTo<'a> {
 pub fn print(outcome: &Outcome, until: Option<UpTo<'_>>, look: Look) -> Result<Exit, Failure> {
     let terminal = look.terminal;
     match look.format {
-        RunFormat::Json => terminal.print(&document(outcome, look.output)?)?,
+        RunFormat::Json => terminal.print_json(&document(outcome, look.output)?)?,
         RunFormat::Ndjson => {}
         RunFormat::Human | RunFormat::Quiet => {
             let text = match (&outcome.interruption, until) {
@@ -41,7 +44,7 @@ pub fn print(outcome: &Outcome, until: Option<UpTo<'_>>, look: Look) -> Result<E
                 terminal.print(&text)?;
             }
             if let Some(error) = &outcome.error {
-                explain_failure(error, terminal);
+                explain_failure(outcome, error, terminal);
             }
         }
     }
@@ -147,7 +150,7 @@ fn printed(value: &Value) -> String {
 }
 
 fn pretty(json: &Json) -> String {
-    format!("{}\n", serde_json::to_string_pretty(json).unwrap_or_default())
+    format!("{}\n", escape_json(&serde_json::to_string_pretty(json).unwrap_or_default()))
 }
 
 /// Whether the run failed because the other side could not be reached at all: nothing was sent.
@@ -159,20 +162,52 @@ fn is_out_of_reach(error: &StepError) -> bool {
     first.class == ErrorClass::Transient(Transient::Network) && first.sent == Sent::No
 }
 
-/// The failure, and what is behind it, a line each.
-fn explain_failure(error: &StepError, terminal: Terminal) {
-    let place = |error: &StepError| {
-        if error.step.is_empty() { "the plan".to_owned() } else { format!("the step `{}`", error.step) }
-    };
-    terminal.complain(&format!("{} failed with {}: {}", place(error), error.class, visible_line(&error.message)));
-    let mut cause = error.cause.as_deref();
-    while let Some(error) = cause {
-        terminal.say(&format!(
-            "  because {} failed with {}: {}",
-            place(error),
-            error.class,
-            visible_line(&error.message)
-        ));
-        cause = error.cause.as_deref();
+/// The failure and what is behind it, a line each; then what else has failed, where the run went on.
+fn explain_failure(outcome: &Outcome, error: &StepError, terminal: Terminal) {
+    let mut told = innermost(error);
+    terminal.complain(&sentence(told));
+    while let Some(cause) = told.cause.as_deref() {
+        // A cause that is part of what was told already adds nothing.
+        if cause.class != told.class || !told.message.contains(&*cause.message) {
+            terminal.say(&format!("  because {}", sentence(innermost(cause))));
+        }
+        told = cause;
     }
+    let own = root_of(&error.step);
+    let steps = outcome.steps();
+    let others: Vec<&StepReport> = steps
+        .iter()
+        .filter(|step| step.status == StepState::Failed && root_of(&step.path) == &*step.path && *step.path != *own)
+        .collect();
+    for step in others.iter().take(MOST_TOLD) {
+        let part = |name: &str| step.error.as_ref().and_then(|error| error.get(name)?.as_str()).unwrap_or_default();
+        let (path, message) = (visible_line(&step.path), visible_line(part("message")).into_owned());
+        terminal.say(&format!("  the step `{path}` failed, too, with {}: {message}", part("class")));
+    }
+    if others.len() > MOST_TOLD {
+        terminal.say(&format!("  and {} more steps failed", others.len() - MOST_TOLD));
+    }
+}
+
+/// The error where it began: steps around it pass it on as it is.
+fn innermost(error: &StepError) -> &StepError {
+    let mut told = error;
+    while let Some(cause) =
+        told.cause.as_deref().filter(|cause| (&cause.class, &cause.message) == (&told.class, &told.message))
+    {
+        told = cause;
+    }
+    told
+}
+
+fn sentence(error: &StepError) -> String {
+    let whose =
+        if error.step.is_empty() { "the plan".to_owned() } else { format!("the step `{}`", visible_line(&error.step)) };
+    let place = error.place.as_ref().map(|place| format!(" ({})", visible_line(place))).unwrap_or_default();
+    format!("{whose} failed with {}: {}{place}", error.class, visible_line(&error.message))
+}
+
+/// The step of the plan itself that a path is in.
+fn root_of(path: &str) -> &str {
+    path.split(['.', '[']).next().unwrap_or_default()
 }

@@ -102,7 +102,7 @@ pub fn resume(journal: &Journal, location: &Location, row: &RunRow, onward: Onwa
         if look.format == RunFormat::Ndjson {
             let shown = shown(journal, &row.run)?;
             for event in journal.events(&row.run, 1)? {
-                look.terminal.print(&format!("{}\n", shown.line(&event?.line)))?;
+                look.terminal.print_json(&format!("{}\n", shown.line(&event?.line)))?;
             }
         }
         return answer::print(&seen(journal, location, row)?, None, look);
@@ -241,12 +241,14 @@ impl Job {
     /// When the tools cannot be had.
     pub fn drive(self, look: Look) -> Result<Exit, Failure> {
         let until = self.until.as_ref().map(|until| (until.step.clone(), self.log.is_some()));
-        let outcome = runtime()?.block_on(self.execute(look))?;
+        let (outcome, written) = runtime()?.block_on(self.execute(look))?;
         let until = until.as_ref().map(|(step, goes_on)| UpTo { step, goes_on: *goes_on });
-        answer::print(&outcome, until, look)
+        let exit = answer::print(&outcome, until, look)?;
+        written.map(|()| exit)
     }
 
-    async fn execute(mut self, look: Look) -> Result<Outcome, Failure> {
+    /// The outcome, and whether its events could be written for whoever reads them.
+    async fn execute(mut self, look: Look) -> Result<(Outcome, Result<(), Failure>), Failure> {
         let mock = if self.mock { Some(start_mock(&self.workspace).await?) } else { None };
         let tools = match &mock {
             Some(server) => self.workspace.catalog(Some(&|app| server.endpoint(app))),
@@ -261,14 +263,14 @@ impl Job {
         let stand_in = tape.as_ref().map(Tape::stand_in);
         let context = Context { cancel, stand_in, ..self.context(tools, &mut observer) };
         let outcome = engine::run(&self.program, &self.inputs, context).await;
-        observer.close();
+        let written = observer.close();
         if let Some(server) = mock {
             server.shutdown().await;
         }
         if let Some(tape) = tape {
             tape.write(&*self.workspace.host, &outcome)?;
         }
-        Ok(outcome)
+        Ok((outcome, written))
     }
 
     async fn look_back(mut self) -> Outcome {

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::drive::Look;
 use crate::cli::arguments::RunFormat;
 use crate::cli::workspace::{CheckedPlan, Workspace};
 use crate::cli::{Exit, Failure};
 use crate::diag::render::visible_line;
-use crate::engine::Until;
+use crate::engine::{Until, short_duration};
 use crate::forecast::{Forecast, Gate, Item, Known, Runs, Surroundings, Unknown, forecast};
 use crate::source::Span;
 use crate::value::Value;
@@ -45,7 +46,7 @@ pub fn tell(
         RunFormat::Human | RunFormat::Quiet => look.terminal.print(&shown(&forecast))?,
         RunFormat::Json => {
             let text = serde_json::to_string_pretty(&forecast).unwrap_or_default();
-            look.terminal.print(&format!("{text}\n"))?;
+            look.terminal.print_json(&format!("{text}\n"))?;
         }
         RunFormat::Ndjson => {
             let why = "a dry run has no events; write `--format json`".to_owned();
@@ -101,7 +102,7 @@ fn body(item: &Item) -> Vec<String> {
     lines.extend(item.unknown.iter().map(|(name, unknown)| format!("{}: {}", visible_line(name), stands(unknown))));
     if let Some(gate) = &item.confirm {
         let role = gate.by.as_ref().map(|by| format!(" {}", known(by))).unwrap_or_default();
-        let expires = gate.expires.as_ref().map(|expires| format!(", for {}", known(expires))).unwrap_or_default();
+        let expires = gate.expires.as_ref().map(|expires| format!(", for {}", spoken(expires))).unwrap_or_default();
         lines.push(format!("asks{role}{expires}: {}", known(&gate.text)));
     }
     if let Some(permission) = &item.permission {
@@ -109,6 +110,12 @@ fn body(item: &Item) -> Vec<String> {
         lines.push(format!("allow {} {}: {granted}", permission.allow, visible_line(&permission.thing)));
     }
     lines
+}
+
+/// A length of time as people say it.
+fn spoken(expires: &Known) -> String {
+    let Known::Value { value: Value::Duration(nanoseconds) } = expires else { return known(expires) };
+    short_duration(Duration::from_nanos(u64::try_from(*nanoseconds).unwrap_or(0)))
 }
 
 fn known(known: &Known) -> String {

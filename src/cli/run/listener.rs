@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use crate::cli::Terminal;
 use crate::cli::arguments::RunFormat;
 use crate::cli::ask::refusal;
 use crate::cli::progress::Progress;
+use crate::cli::terminal::written;
+use crate::cli::{Failure, Terminal};
+use crate::diag::render::{escape_json, visible_line};
 use crate::engine::Observer;
 use crate::journal::{AnswerError, Event, EventKind};
 use crate::sema::Plan;
@@ -20,6 +22,8 @@ pub struct Listener {
     terminal: Terminal,
     /// What the plan calls its tasks, by their names.
     titles: BTreeMap<Arc<str>, Arc<str>>,
+    /// Why events could not be written.
+    unwritten: Option<io::Error>,
 }
 
 enum Audience {
@@ -36,14 +40,26 @@ impl Listener {
             RunFormat::Json | RunFormat::Quiet => Audience::Nobody,
         };
         let titles = plan.tasks.iter().map(|task| (task.name.clone(), task.title.clone())).collect();
-        Self { audience, open: 0, terminal, titles }
+        Self { audience, open: 0, terminal, titles, unwritten: None }
     }
 
-    pub fn close(&mut self) {
+    /// Takes the live lines away.
+    ///
+    /// # Errors
+    /// When events could not be written, as to a full disk. A reader that has gone is no failure.
+    pub fn close(&mut self) -> Result<(), Failure> {
         match &mut self.audience {
             Audience::People(progress) => progress.close(),
-            Audience::Programs(writer) => drop(writer.flush()),
+            Audience::Programs(_) => self.idle(),
             Audience::Nobody => {}
+        }
+        self.unwritten.take().map_or(Ok(()), |error| written(Err(error)))
+    }
+
+    /// Notes why something could not be written. It does not stop the run.
+    fn note(&mut self, result: io::Result<()>) {
+        if let Err(error) = result {
+            self.unwritten.get_or_insert(error);
         }
     }
 
@@ -62,8 +78,8 @@ impl Listener {
             EventKind::StepWaiting { path, attempt, wait, error: Some(_), .. } => {
                 progress.retrying(path, *attempt, *wait);
             }
-            EventKind::StepSettled { path, state, attempts, duration, .. } => {
-                progress.finished(path, *state, *attempts, *duration);
+            EventKind::StepSettled { path, state, attempts, duration, error, .. } => {
+                progress.finished(path, *state, *attempts, *duration, *error);
             }
             EventKind::TaskSet { path, status, .. } | EventKind::TaskMoved { path, status, refused: None, .. } => {
                 progress.moved(path, self.titles.get(*path).map(|title| &**title), status);
@@ -75,6 +91,9 @@ impl Listener {
             }
             EventKind::BudgetLow { budget, used, limit } => {
                 self.terminal.say(&format!("{used} of the budget of {limit} for {budget} is used"));
+            }
+            EventKind::ResultNoted { path, note } => {
+                self.terminal.say(&format!("the result of {} counts, but breaks a format: {note}", visible_line(path)));
             }
             EventKind::AnswerGiven { .. } => {
                 self.open = self.open.saturating_sub(1);
@@ -105,8 +124,11 @@ impl Listener {
 impl Observer for Listener {
     fn observe(&mut self, event: &Event<'_>) {
         if let Audience::Programs(writer) = &mut self.audience {
-            // A reader that has gone away does not stop the run.
-            let _ = event.write_line(writer);
+            let mut line = Vec::new();
+            let result = event.write_line(&mut line);
+            let line = escape_json(&String::from_utf8_lossy(&line));
+            let result = result.and_then(|()| writer.write_all(line.as_bytes()));
+            self.note(result);
         }
         self.show(&event.kind);
         if let EventKind::SignalReceived { signal, refused: Some(why), .. } = event.kind {
@@ -123,7 +145,8 @@ impl Observer for Listener {
 
     fn idle(&mut self) {
         if let Audience::Programs(writer) = &mut self.audience {
-            let _ = writer.flush();
+            let result = writer.flush();
+            self.note(result);
         }
     }
 }

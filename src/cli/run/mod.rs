@@ -14,6 +14,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::arguments::RunArguments;
+use super::journals::journal_of;
 use super::workspace::{CheckedPlan, Workspace};
 use super::{Exit, Failure, Terminal, ask};
 use crate::diag::render::{human, visible_line};
@@ -136,18 +137,6 @@ fn taken_over(base: &Base, plan: (&Program, &SourceFile), arguments: &RunArgumen
         "this would do again what the run {} has done: {which}; add `--yes` to do that",
         copies.run
     )))
-}
-
-/// The journal of the project around a plan, or of the one around the current folder.
-///
-/// # Errors
-/// When there is none, or it cannot be used.
-pub fn journal_of(plan: Option<&Path>, project: Option<&Path>) -> Result<(Journal, crate::project::Location), Failure> {
-    let host = super::workspace::real_host();
-    let location = Workspace::locate(&*host, plan.unwrap_or(Path::new("-")), project)?;
-    let path = Workspace::journal_path(&location);
-    // None is made where there is none, and whoever may only read can still look.
-    Ok((Journal::open_there(&path, Settings::default(), host)?, location))
 }
 
 /// Whether a run of this id is new.

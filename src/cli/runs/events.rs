@@ -5,10 +5,12 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use super::shown::{learn, shown};
+use crate::cli::question::{Asked, said};
 use crate::cli::{Exit, Failure, Terminal};
-use crate::diag::render::visible_line;
+use crate::diag::render::{Look, visible_line};
 use crate::journal::store::Journal;
-use crate::journal::{Entry, Shown};
+use crate::journal::{Entry, EventName, Shown, Waiting};
+use crate::value::Value;
 
 /// Print the events of a run.
 #[derive(Debug, Args)]
@@ -64,8 +66,11 @@ pub fn run(journal: &Journal, arguments: &Arguments, terminal: Terminal) -> Resu
                 continue;
             }
             match arguments.format {
-                EventFormat::Ndjson => terminal.print(&format!("{line}\n"))?,
-                EventFormat::Human => terminal.print(&told(&entry))?,
+                EventFormat::Ndjson => terminal.print_json(&format!("{line}\n"))?,
+                EventFormat::Human => {
+                    let text = told(&entry) + &asked_or_said(entry, terminal.look);
+                    terminal.print(&text)?;
+                }
             }
         }
         if !arguments.follow || row.ended {
@@ -82,6 +87,24 @@ impl Arguments {
         };
         let at = self.path.as_deref().is_none_or(|outer| inside(entry.path.as_deref().unwrap_or_default(), outer));
         at && (self.event.is_empty() || self.event.iter().any(|name| name == entry.event.name()))
+    }
+}
+
+/// The question that an event asks, or the answer that it brings.
+fn asked_or_said(mut entry: Entry, look: Look) -> String {
+    let path = entry.path.clone().unwrap_or_default();
+    let mut not_here = |_: &str| Err("it is kept apart".to_owned());
+    match entry.waits_for {
+        Some(Waiting::Confirm | Waiting::Input | Waiting::Answer) => {
+            let at = entry.instant();
+            let Ok(question) = entry.question(&mut not_here) else { return String::new() };
+            Asked { project: None, run: None, path: &question.path(&path), question: &question }.told(at, look)
+        }
+        _ if entry.event == EventName::AnswerGiven => {
+            let value = entry.answer(&mut not_here).ok().flatten().unwrap_or(Value::Null);
+            said(&value, entry.by.as_deref(), entry.note.as_deref(), look)
+        }
+        _ => String::new(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! `planrun runs export`: everything that is known of a run as lines of JSON that prove themselves.
 
 use std::fs::File;
-use std::io::{self, BufReader};
+use std::io::{self, BufReader, IsTerminal as _, Write};
 use std::path::Path;
 
 use clap::Args;
@@ -29,7 +29,9 @@ pub struct Arguments {
 pub fn run(journal: &Journal, arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
     let row = journal.run(&arguments.what)?;
     let shown = if arguments.with_secrets { Shown::default() } else { shown(journal, &row.run)? };
-    let mut out = io::stdout().lock();
+    // On a terminal what it would act on is written out; elsewhere the lines are as they prove themselves.
+    let mut out: Box<dyn Write> =
+        if io::stdout().is_terminal() { Box::new(Harmless(terminal)) } else { Box::new(io::stdout().lock()) };
     if shown.is_empty() {
         let exported = journal.export(&row.run, &mut out)?;
         terminal.say(&format!("{} events of the run {}", exported.events, exported.run));
@@ -42,6 +44,20 @@ pub fn run(journal: &Journal, arguments: &Arguments, terminal: Terminal) -> Resu
         exported.events, exported.run
     ));
     Ok(Exit::Fine)
+}
+
+/// Writes to a terminal, with the characters that it would act on as escapes.
+struct Harmless(Terminal);
+
+impl Write for Harmless {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.print_exactly(&String::from_utf8_lossy(bytes)).map_err(io::Error::other)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 pub fn verify(arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {

@@ -1,8 +1,13 @@
 //! `planrun runs`: what happened, and acting on it.
 
+mod above;
+mod answer;
+mod answer_path;
 mod events;
 mod export;
+mod inbox;
 mod list;
+mod open;
 mod patch;
 mod prune;
 mod say;
@@ -10,14 +15,17 @@ mod show;
 mod shown;
 mod when;
 
+pub(in crate::cli) use answer_path::split as answer_pair;
 pub(in crate::cli) use shown::shown;
+pub(in crate::cli) use when::{away, moment};
 
 use std::path::Path;
 
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::arguments::{Language, RunFormat, RunOutput};
-use super::run::{Look, Onward, go_further, journal_of, resume};
+use super::journals::journal_of;
+use super::run::{Look, Onward, go_further, resume};
 use super::{Exit, Failure, Terminal};
 use crate::journal::store::{Filter, Journal};
 use crate::journal::{Cancel, Said};
@@ -32,7 +40,10 @@ Examples:
   planrun runs events 0193a1f2 --follow
   planrun runs resume --due
   planrun runs retry 0193a1f2
+  planrun runs inbox
   planrun runs answer 0193a1f2 out.confirm=true --by inventory --resume
+  planrun runs answer 0193a1f2 'mails[*].sent.confirm=true'
+  planrun runs answer --all --interactive
   planrun runs patch 0193a1f2 onboarding.plan --resume
   planrun runs signal 0193a1f2 paid='{\"amount\": 20}'
   planrun runs export 0193a1f2 > run.ndjson
@@ -54,7 +65,8 @@ enum RunsCommand {
     Show(show::Arguments),
     Events(events::Arguments),
     Resume(ResumeArguments),
-    Answer(say::AnswerArguments),
+    Inbox(inbox::Arguments),
+    Answer(answer::Arguments),
     Signal(say::SignalArguments),
     Retry(RetryArguments),
     Cancel(CancelArguments),
@@ -145,6 +157,11 @@ pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) ->
     {
         return export::verify(arguments, terminal);
     }
+    if let RunsCommand::Inbox(arguments) = &arguments.command
+        && arguments.all
+    {
+        return inbox::run_everywhere(arguments, terminal);
+    }
     let (journal, location) = journal_of(None, project)?;
     match &arguments.command {
         RunsCommand::List(arguments) => list::run(&journal, arguments, terminal),
@@ -153,7 +170,8 @@ pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) ->
         RunsCommand::Resume(arguments) => go_on(&journal, &location, arguments, terminal),
         RunsCommand::Export(arguments) => export::run(&journal, arguments, terminal),
         RunsCommand::Prune(arguments) => prune::run(&journal, arguments, terminal),
-        RunsCommand::Answer(arguments) => say::answer(&journal, &location, arguments, terminal),
+        RunsCommand::Inbox(arguments) => inbox::run(&journal, project, arguments, terminal),
+        RunsCommand::Answer(arguments) => answer::run(&journal, &location, arguments, terminal),
         RunsCommand::Signal(arguments) => say::signal(&journal, &location, arguments, terminal),
         RunsCommand::Retry(arguments) => retry(&journal, &location, arguments, terminal),
         RunsCommand::Patch(arguments) => patch::run(&journal, &location, arguments, terminal),

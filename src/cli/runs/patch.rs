@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use clap::Args;
 
+use super::above;
 use crate::cli::run::{Job, Onward, Pinned, fold, resume};
 use crate::cli::workspace::Workspace;
 use crate::cli::{Exit, Failure, Terminal};
@@ -17,8 +18,9 @@ use crate::journal::{Event, EventKind, Past, PastStep, StepError};
 use crate::project::Location;
 use crate::protocol::{Sent, StepState};
 use crate::sema::{Call, Plan, StepKind, Target};
+use crate::source::SourceFile;
 use crate::syntax::{json::definitions, parse};
-use crate::types::check_value;
+use crate::types::{Effect, check_value};
 
 /// Give a run another text for what it has not started.
 ///
@@ -60,8 +62,11 @@ pub fn run(journal: &Journal, location: &Location, arguments: &Arguments, termin
     };
     let now = Program::new(checked.plan.clone());
     let (was, is) = (before.definitions(), definitions(&parse(&checked.source).file, &before.plan));
-    let frozen = frozen(&old.program, &now, &past);
-    refuse_changes(&frozen, &was, &is)?;
+    let started = started(&old.program, &now, &past);
+    refuse_changes(&frozen(&old.program, &started, &past), &was, &is)?;
+    let text = SourceFile::new(&*before.file, &*before.text);
+    let was_text = above::Text { plan: &old.program.plan, source: &text };
+    refuse_above(was_text, above::Text { plan: &now.plan, source: &checked.source }, &started)?;
     refuse_contracts(&old.program.plan, &now.plan, &past)?;
     refuse_inputs(&now.plan, &old)?;
     let (folder, has_file) = (&workspace.location.folder, workspace.location.file.is_some());
@@ -81,23 +86,29 @@ pub fn run(journal: &Journal, location: &Location, arguments: &Arguments, termin
     resume(journal, location, &journal.run(&row.run)?, Onward::new(look))
 }
 
-/// The names of what has started, and of all that this has read. A call that has failed, and for which the run has paused,
+/// The names of what has started. A call that has failed, and for which the run has paused,
 /// may become another call, unless an attempt of it may have happened: then it goes on with the same execution.
-fn frozen(program: &Program, now: &Program, past: &Past) -> BTreeSet<String> {
-    let first = |path: &str| path.split(['.', '[']).next().unwrap_or_default().to_owned();
-    let calls = |program: &Program, name: &str| {
+fn started(program: &Program, now: &Program, past: &Past) -> BTreeSet<String> {
+    let called = |program: &Program, name: &str| {
         let nodes = &program.plan.body().nodes;
-        let step = nodes.iter().find(|node| node.name.as_deref() == Some(name)).and_then(|node| node.step());
-        step.is_some_and(|step| matches!(&step.kind, StepKind::Call(Call { target: Target::Tool(_), .. })))
+        let step = nodes.iter().find(|node| node.name.as_deref() == Some(name)).and_then(|node| node.step())?;
+        matches!(&step.kind, StepKind::Call(Call { target: Target::Tool(_), .. })).then_some(step.effect)
     };
     let stands = |(path, step): &(&Arc<str>, &PastStep)| {
         let unseen = step.call.as_ref().is_some_and(|call| call.arrived.is_none());
         let is_over = |error: &StepError| error.ends_execution() || (error.sent == Sent::No && unseen);
-        let failed = step.state == StepState::Failed && step.error.as_deref().is_some_and(is_over);
-        !(failed && calls(program, path) && calls(now, path))
+        let looked = called(program, path).is_some_and(|effect| effect <= Effect::Read);
+        let is_over = step.call.is_some() && (looked || step.error.as_deref().is_some_and(is_over));
+        let may_differ = called(program, path).is_some() && called(now, path).is_some();
+        !(step.state == StepState::Failed && is_over && may_differ)
     };
-    let started = past.steps.iter().filter(stands).map(|(path, _)| path);
-    let mut names: BTreeSet<String> = started.chain(past.tasks.keys()).map(|path| first(path)).collect();
+    above::names(past.steps.iter().filter(stands).map(|(path, _)| path))
+}
+
+/// The names of what cannot change any more: what has started, what tasks hold, and all that this has read.
+fn frozen(program: &Program, started: &BTreeSet<String>, past: &Past) -> BTreeSet<String> {
+    let mut names = above::names(past.tasks.keys());
+    names.extend(started.iter().cloned());
     let (nodes, graph) = (&program.plan.body().nodes, &program.graph.blocks[0]);
     // Every edge leads downwards, so one way upwards finds them all.
     for index in (0..nodes.len()).rev() {
@@ -126,6 +137,16 @@ fn refuse_changes(
         "{} cannot change any more: the run has started that, or has read it; write it as it was, and add what is new below",
         changed.join(", ")
     )))
+}
+
+/// What has started cannot wait any more for something that is new above it.
+fn refuse_above(was: above::Text<'_>, is: above::Text<'_>, started: &BTreeSet<String>) -> Result<(), Failure> {
+    match above::intruder(was, is, started) {
+        Some((new, below)) => Err(Failure::Usage(format!(
+            "`{new}` stands above `{below}` now, and the run has started that; put it below what has started"
+        ))),
+        None => Ok(()),
+    }
 }
 
 fn refuse_contracts(old: &Plan, new: &Plan, past: &Past) -> Result<(), Failure> {

@@ -2,26 +2,79 @@
 
 use clap::Args;
 
+use super::when::{away, moment};
+use crate::cli::check::counted;
 use crate::cli::workspace::real_host;
 use crate::cli::{Exit, Failure, Terminal};
-use crate::journal::store::{Journal, Prune};
+use crate::diag::render::visible_line;
+use crate::journal::store::{Journal, JournalError, Prune, RunRow};
 
 /// Delete runs that have ended, and the large values that only they refer to.
+///
+/// Which ones, `--keep`, `--days` or `--all` says; without any of them nothing is deleted.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// Keep the newest of those that have ended, so many.
-    #[arg(long, value_name = "N", default_value = "0")]
-    keep: usize,
+    #[arg(long, value_name = "N")]
+    keep: Option<usize>,
     /// Only those that ended so many days ago or earlier.
     #[arg(long, value_name = "DAYS")]
     days: Option<u32>,
+    /// Every run that has ended.
+    #[arg(long, conflicts_with_all = ["keep", "days"])]
+    all: bool,
+    /// Delete nothing: list what would be deleted.
+    #[arg(long)]
+    dry_run: bool,
 }
 
 const DAY: i128 = 86_400_000_000_000;
+/// So many runs are listed.
+const MOST_LISTED: usize = 20;
 
 pub fn run(journal: &Journal, arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
-    let before = arguments.days.map(|days| real_host().now() - i128::from(days) * DAY);
-    let pruned = journal.prune(Prune { before, keep: arguments.keep })?;
-    terminal.say(&format!("deleted {} runs and {} large values", pruned.runs.len(), pruned.values));
+    let now = real_host().now();
+    let before = arguments.days.map(|days| now - i128::from(days) * DAY);
+    let prune = Prune { before, keep: arguments.keep.unwrap_or(0) };
+    let chosen = arguments.all || arguments.keep.is_some() || arguments.days.is_some();
+    if arguments.dry_run || !chosen {
+        let rows = journal.prunable(prune)?;
+        terminal.print(&listed(&rows, now))?;
+        if chosen || rows.is_empty() {
+            return Ok(Exit::Fine);
+        }
+        let hint = "nothing was deleted; `--all` deletes these runs, `--keep N` all but the newest of them, `--days N` those \
+                    that ended so long ago";
+        return Err(Failure::Usage(hint.to_owned()));
+    }
+    let pruned = journal.prune(prune)?;
+    if !pruned.runs.is_empty() {
+        match journal.compact() {
+            Ok(()) => {}
+            // Others are at work on it. What was deleted is overwritten in the file already.
+            Err(JournalError::Busy { .. }) => terminal.say(
+                "others use the journal just now: parts of what was deleted may stand in the file beside it until they end",
+            ),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let (runs, values) = (counted(pruned.runs.len(), "run"), counted(pruned.values, "large value"));
+    terminal.say(&format!("deleted {runs} and {values}"));
     Ok(Exit::Fine)
+}
+
+fn listed(rows: &[RunRow], now: i128) -> String {
+    let mut text = match rows.len() {
+        0 => "no run would be deleted\n".to_owned(),
+        count => format!("{} would be deleted:\n", counted(count, "run")),
+    };
+    for row in rows.iter().take(MOST_LISTED) {
+        let (run, plan) = (visible_line(&row.run), visible_line(&row.plan));
+        let (at, ago) = (moment(row.updated_at), away(row.updated_at, now));
+        text.push_str(&format!("  {run}  {plan}  {}  ended {at}, {ago}\n", row.state));
+    }
+    if rows.len() > MOST_LISTED {
+        text.push_str(&format!("  and {} more\n", rows.len() - MOST_LISTED));
+    }
+    text
 }

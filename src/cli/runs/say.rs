@@ -1,38 +1,15 @@
-//! `planrun runs answer` and `signal`: saying something to a run, held against what it asks before it is told.
+//! `planrun runs signal`: saying something to a run, held against what it waits for before it is told.
 
 use clap::Args;
 use serde_json::Value as Json;
 
 use crate::cli::arguments::key_value;
-use crate::cli::ask::refusal;
 use crate::cli::run::{Job, Look, Onward, fold, resume};
-use crate::cli::workspace::real_host;
 use crate::cli::{Exit, Failure, Terminal};
 use crate::engine::{accepts_move, accepts_signal};
 use crate::journal::store::{Journal, RunRow};
-use crate::journal::{Given, Move, Said, Signal};
+use crate::journal::{Move, Said, Signal};
 use crate::project::Location;
-
-/// Answer what a run asks: a gate (`STEP.confirm=true`), a form (`STEP={"field": 1}`), or whether a call happened
-/// (`STEP={"happened": true, "value": …}`).
-#[derive(Debug, Args)]
-pub struct AnswerArguments {
-    /// The run.
-    #[arg(value_name = "RUN")]
-    run: String,
-    /// What is answered, and how.
-    #[arg(value_name = "PATH=JSON", value_parser = key_value)]
-    answer: (String, String),
-    /// The role that answers, such as desk or desk:ann.
-    #[arg(long, value_name = "ROLE")]
-    by: Option<String>,
-    /// A note that is kept with the answer.
-    #[arg(long, value_name = "TEXT")]
-    note: Option<String>,
-    /// Go on with the run in this process.
-    #[arg(long)]
-    resume: bool,
-}
 
 /// Send a signal to a run (`name=JSON`), or move a task that is `external` (`task=status`).
 #[derive(Debug, Args)]
@@ -49,23 +26,6 @@ pub struct SignalArguments {
     /// Go on with the run in this process.
     #[arg(long)]
     resume: bool,
-}
-
-pub fn answer(
-    journal: &Journal,
-    location: &Location,
-    arguments: &AnswerArguments,
-    terminal: Terminal,
-) -> Result<Exit, Failure> {
-    let row = open(journal, &arguments.run)?;
-    let (path, text) = &arguments.answer;
-    let value = parsed(text)?;
-    let text = |text: &Option<String>| text.as_deref().map(Into::into);
-    let (by, note) = (text(&arguments.by), text(&arguments.note));
-    let given = Given { path: path.as_str().into(), value, by, note };
-    let accepted = fold(journal, &row.run)?.accept(&given, real_host().now());
-    accepted.map_err(|error| Failure::Usage(refusal(&error)))?;
-    tell(journal, location, (&row, &Said::Answer(given)), arguments.resume, terminal)
 }
 
 pub fn signal(
@@ -90,7 +50,7 @@ pub fn signal(
 }
 
 /// The run, which must not have ended.
-fn open(journal: &Journal, run: &str) -> Result<RunRow, Failure> {
+pub(super) fn open(journal: &Journal, run: &str) -> Result<RunRow, Failure> {
     let row = journal.run(run)?;
     if row.ended {
         return Err(Failure::Usage(format!("the run `{}` has ended: {}; nothing was told to it", row.run, row.state)));
@@ -98,7 +58,7 @@ fn open(journal: &Journal, run: &str) -> Result<RunRow, Failure> {
     Ok(row)
 }
 
-fn parsed(text: &str) -> Result<Json, Failure> {
+pub(super) fn parsed(text: &str) -> Result<Json, Failure> {
     serde_json::from_str(text).map_err(|error| {
         Failure::Usage(format!("`{text}` is not JSON: {error}; text is written in quotes, such as '\"yes\"'"))
     })

@@ -6,6 +6,7 @@ use clap::Args;
 
 use super::Format;
 use super::list::state_of;
+use super::open::Open;
 use super::when::{length, moment};
 use crate::cli::run::seen;
 use crate::cli::{Exit, Failure, Terminal};
@@ -36,7 +37,7 @@ pub fn run(journal: &Journal, location: &Location, arguments: &Arguments, termin
         let written = outcome.write_json(&mut text);
         written.map_err(|error| Failure::Environment(format!("the run cannot be written: {error}")))?;
         text.push(b'\n');
-        terminal.print(&String::from_utf8_lossy(&text))?;
+        terminal.print_json(&String::from_utf8_lossy(&text))?;
         return Ok(Exit::Fine);
     }
     let mut text = format!(
@@ -69,8 +70,10 @@ pub fn run(journal: &Journal, location: &Location, arguments: &Arguments, termin
     text.push_str(&tasks(&outcome));
     text.push_str(&looks(&outcome));
     if let Some(error) = &outcome.error {
-        let _ = writeln!(text, "{}: {}", error.class, visible_line(&error.message));
+        let place = error.place.as_ref().map(|place| format!(" ({})", visible_line(place))).unwrap_or_default();
+        let _ = writeln!(text, "{}: {}{place}", error.class, visible_line(&error.message));
     }
+    text.push_str(&Open::of(journal, row)?.told(terminal.look));
     terminal.print(&text)?;
     Ok(Exit::Fine)
 }

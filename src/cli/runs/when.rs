@@ -10,19 +10,37 @@ pub fn moment(nanos: i128) -> String {
     timestamp_text(nanos - nanos.rem_euclid(1_000_000_000))
 }
 
-/// `3m ago`, `in 2h`.
+/// `3m ago`, `in 2h`, `in 1d4h`. What is to come is rounded to the smaller unit: a moment after it was said that
+/// something takes two days, it is still two days away.
 pub fn away(nanos: i128, now: i128) -> String {
-    let seconds = u64::try_from((nanos - now).abs() / 1_000_000_000).unwrap_or(u64::MAX);
-    let (count, unit) = match seconds {
-        0..60 => (seconds, "s"),
-        60..3600 => (seconds / 60, "m"),
-        3600..86_400 => (seconds / 3600, "h"),
-        _ => (seconds / 86_400, "d"),
+    let seconds = u64::try_from(((nanos - now).abs() + 500_000_000) / 1_000_000_000).unwrap_or(u64::MAX);
+    let small = match seconds {
+        0..3600 => 1,
+        3600..82_800 => 60,
+        _ => 3600,
     };
-    if nanos > now { format!("in {count}{unit}") } else { format!("{count}{unit} ago") }
+    let (past, rounded) = (seconds / small * small, (seconds + small / 2) / small * small);
+    let text = |seconds: u64| if seconds == 0 { "0s".to_owned() } else { short_duration(Duration::from_secs(seconds)) };
+    if nanos > now { format!("in {}", text(rounded)) } else { format!("{} ago", text(past)) }
 }
 
 /// A length of time in milliseconds.
 pub fn length(millis: u64) -> String {
     short_duration(Duration::from_millis(millis))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn d7_what_was_just_said_to_take_two_days_is_two_days_away() {
+        let at = |seconds: i128| away(seconds * 1_000_000_000, 0);
+        assert_eq!(at(172_799), "in 2d");
+        assert_eq!(
+            [at(5), at(90), at(3599), at(7199), at(100_000)],
+            ["in 5s", "in 1m30s", "in 59m59s", "in 2h", "in 1d4h"]
+        );
+        assert_eq!([at(-5), at(-7199), at(-172_799), at(0)], ["5s ago", "1h59m ago", "1d23h ago", "0s ago"]);
+    }
 }

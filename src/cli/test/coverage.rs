@@ -64,7 +64,11 @@ pub(super) fn tell(
             if beside {
                 terminal.say_plainly(&content);
             } else {
-                terminal.print(&content)?;
+                match report {
+                    Report::Text => terminal.print(&content)?,
+                    Report::Json => terminal.print_json(&content)?,
+                    Report::Lcov | Report::Html => terminal.print_exactly(&content)?,
+                }
             }
             continue;
         };

@@ -24,7 +24,7 @@ use crate::host::{Host as _, RealHost};
 use crate::plantest::coverage::{Seen, Watching};
 use crate::plantest::report::{github, json, junit};
 use crate::plantest::snapshot::Mode;
-use crate::plantest::suite::{Prepared, Ran, Wish};
+use crate::plantest::suite::{Prepared, Ran, Wish, unused_in_every_row};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -159,9 +159,9 @@ fn once(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) -> Re
     }
     match arguments.format {
         Format::Human => human::tell(&tested, &runs, &snapshots, took, terminal)?,
-        Format::Json => terminal.print(&json(&report::report(&tested, &runs, took)))?,
+        Format::Json => terminal.print_json(&json(&report::report(&tested, &runs, took)))?,
         Format::Junit => terminal.print_exactly(&junit(&report::report(&tested, &runs, took)))?,
-        Format::Github => terminal.print(&github(&report::report(&tested, &runs, took)))?,
+        Format::Github => terminal.print_exactly(&github(&report::report(&tested, &runs, took)))?,
     }
     if arguments.explore {
         let told = explore::told(&explored);
@@ -212,6 +212,7 @@ fn run_all<'a>(tested: &'a Tested, arguments: &Arguments, measures: bool) -> (Ve
         runs[index].ran.push(ran);
         all.merge(&seen);
     }
+    runs.iter_mut().for_each(|run| unused_in_every_row(&mut run.ran));
     (runs, all)
 }
 

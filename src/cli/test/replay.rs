@@ -8,7 +8,8 @@ use serde::Serialize;
 
 use super::{Arguments, Format, files};
 use crate::cli::check::counted;
-use crate::cli::run::{Job, Pinned, fold, journal_of, seen};
+use crate::cli::journals::journal_of;
+use crate::cli::run::{Job, Pinned, fold, seen};
 use crate::cli::workspace::{CheckedPlan, Workspace};
 use crate::cli::{Exit, Failure, Terminal};
 use crate::diag::render::{FileReport, escape_json, human, visible_line};
@@ -21,6 +22,7 @@ use crate::plantest::replay::{Difference, Kind, Then, Told, Views, differences, 
 use crate::project::Location;
 use crate::protocol::RunState;
 use crate::sema::Plan;
+use crate::sema::test::called;
 use crate::source::SourceFile;
 use crate::types::decode;
 use crate::value::Value;
@@ -80,7 +82,7 @@ pub(super) fn replay(
     }
     let told = Report { run: &row.run, checked: &checked, steps, ended, found: &found };
     match arguments.format {
-        Format::Json => terminal.print(&told.json())?,
+        Format::Json => terminal.print_json(&told.json())?,
         Format::Human | Format::Junit | Format::Github => told.tell(terminal)?,
     }
     Ok(if found.is_empty() { Exit::Fine } else { Exit::Findings })
@@ -121,9 +123,10 @@ fn then(journal: &Journal, run: &str, job: &Job) -> Result<Then, Failure> {
         let taken = Entry::read(event.line.as_bytes()).and_then(|entry| told.take(entry, &mut kept));
         taken.map_err(|error| Failure::Environment(format!("event {} of the run `{run}`: {error}", event.number)))?;
     }
-    let catalog = job.workspace.catalog(None);
-    let contracts = catalog.signatures().map(|signature| (signature.path(), signature.digest().into()));
-    Ok(Then { run: run.into(), inputs: job.inputs.clone(), contracts: contracts.collect(), told })
+    // Of the tools as the plan of then saw them: a `tool` item of its own stands over the catalog's contract.
+    let called = called(&job.program.plan);
+    let contracts = called.iter().map(|signature| (signature.path(), signature.digest().into()));
+    Ok(Then { run: run.into(), inputs: job.inputs.clone(), contracts: contracts.collect(), told: told.finish() })
 }
 
 /// Inputs of the run that the plan does not take any more, and those that it wants now.

@@ -43,19 +43,25 @@ pub struct Code {
     pub severity: Severity,
     /// The page as Markdown: a first sentence that says what it means, why it hurts, a bad and a good plan.
     pub page: &'static str,
+    /// Reported only where somebody asks for it.
+    pub optional: bool,
 }
 
 impl Code {
     const fn error(name: &'static str, page: &'static str) -> Self {
-        Self { name, severity: Severity::Error, page }
+        Self { name, severity: Severity::Error, page, optional: false }
     }
 
     const fn warning(name: &'static str, page: &'static str) -> Self {
-        Self { name, severity: Severity::Warning, page }
+        Self { name, severity: Severity::Warning, page, optional: false }
     }
 
     const fn note(name: &'static str, page: &'static str) -> Self {
-        Self { name, severity: Severity::Note, page }
+        Self { name, severity: Severity::Note, page, optional: false }
+    }
+
+    const fn optional_note(name: &'static str, page: &'static str) -> Self {
+        Self { name, severity: Severity::Note, page, optional: true }
     }
 }
 

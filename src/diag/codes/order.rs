@@ -5,6 +5,7 @@ use super::Code;
 pub static UNREACHABLE_STEP: Code = Code::warning("unreachable-step", include_str!("pages/unreachable-step.md"));
 pub static AFTER_REPLY: Code = Code::error("after-reply", include_str!("pages/after-reply.md"));
 pub static CONSTANT_CONDITION: Code = Code::warning("constant-condition", include_str!("pages/constant-condition.md"));
+pub static CONSTANT_FAILURE: Code = Code::error("constant-failure", include_str!("pages/constant-failure.md"));
 pub static UNBOUNDED_LOOP: Code = Code::error("unbounded-loop", include_str!("pages/unbounded-loop.md"));
 pub static SET_IN_EACH: Code = Code::error("set-in-each", include_str!("pages/set-in-each.md"));
 pub static SAME_OPERANDS: Code = Code::warning("same-operands", include_str!("pages/same-operands.md"));
@@ -22,10 +23,14 @@ pub static PARALLEL_SET: Code = Code::warning("parallel-set", include_str!("page
 pub static COMPLEMENTARY_GUARDS: Code =
     Code::note("complementary-guards", include_str!("pages/complementary-guards.md"));
 
+pub static COULD_RUN_TOGETHER: Code =
+    Code::optional_note("could-run-together", include_str!("pages/could-run-together.md"));
+
 pub(super) static ALL: &[&Code] = &[
     &UNREACHABLE_STEP,
     &AFTER_REPLY,
     &CONSTANT_CONDITION,
+    &CONSTANT_FAILURE,
     &SAME_OPERANDS,
     &UNBOUNDED_LOOP,
     &SET_IN_EACH,
@@ -41,4 +46,5 @@ pub(super) static ALL: &[&Code] = &[
     &TOO_WIDE,
     &PARALLEL_SET,
     &COMPLEMENTARY_GUARDS,
+    &COULD_RUN_TOGETHER,
 ];

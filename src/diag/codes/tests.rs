@@ -13,6 +13,7 @@ pub(super) static ALL: &[&Code] = &[&TEST_PATH, &TEST_OUTCOME, &UNKNOWN_CODE, &U
 pub static EXPECTATION: Code = Code::error("expectation-failed", "");
 pub static CALL_UNANSWERED: Code = Code::error("call-unanswered", "");
 pub static ANSWER_REFUSED: Code = Code::error("answer-refused", "");
+pub static ANSWER_UNUSED: Code = Code::error("answer-unused", "");
 pub static RUN_ENDED: Code = Code::error("run-ended", "");
 pub static SNAPSHOT: Code = Code::error("snapshot-differs", "");
 pub static RECORDING: Code = Code::error("recording-unusable", "");

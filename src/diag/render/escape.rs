@@ -14,11 +14,62 @@ pub fn visible_text(text: &str) -> Cow<'_, str> {
     escaped(text, |character| character != '\n' && is_hidden(character))
 }
 
-/// JSON text without characters that a terminal would act on. All of them stand within strings, where `\u` escapes mean
-/// the same.
+/// Text for people without what continuous integration takes for a command to itself: lines that begin with `::`, and
+/// `##[…]` and its kin anywhere in a line.
+#[must_use]
+pub fn without_commands(text: &str) -> Cow<'_, str> {
+    if !text.contains("::") && !text.contains("##") {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for line in text.split_inclusive('\n') {
+        let begin = line.len() - line.trim_start().len();
+        let (blank, rest) = line.split_at(begin);
+        out.push_str(blank);
+        let rest = match rest.strip_prefix("::") {
+            Some(rest) => {
+                out.push_str("\\u{3a}:");
+                rest
+            }
+            None => rest,
+        };
+        push_parts(&mut out, rest, "#\\u{23}");
+    }
+    Cow::Owned(out)
+}
+
+/// Adds text in which no `##` begins a command.
+fn push_parts(out: &mut String, mut text: &str, instead: &str) {
+    while let Some(at) = text.find("##") {
+        let (before, rest) = text.split_at(at);
+        out.push_str(before);
+        // Of a longer row of them, the last two count.
+        let behind = rest.trim_start_matches('#');
+        let row = rest.len() - behind.len();
+        let word = behind.trim_start_matches(|letter: char| letter.is_ascii_alphabetic());
+        out.extend(std::iter::repeat_n('#', row - 2));
+        out.push_str(if word.starts_with('[') { instead } else { "##" });
+        text = behind;
+    }
+    out.push_str(text);
+}
+
+/// JSON text without characters that a terminal would act on, and without what continuous integration takes for a
+/// command. All of it stands within strings, where `\u` escapes mean the same.
 #[must_use]
 pub fn escape_json(document: &str) -> String {
     let mut out = String::with_capacity(document.len());
+    if document.contains("##") {
+        let mut text = String::with_capacity(document.len() + 16);
+        push_parts(&mut text, document, "#\\u0023");
+        push_json(&mut out, &text);
+    } else {
+        push_json(&mut out, document);
+    }
+    out
+}
+
+fn push_json(out: &mut String, document: &str) {
     for character in document.chars() {
         if character != '\n' && is_hidden(character) {
             let mut units = [0; 2];
@@ -27,7 +78,6 @@ pub fn escape_json(document: &str) -> String {
             out.push(character);
         }
     }
-    out
 }
 
 /// Adds one character of a source line; tabs stay.
@@ -92,5 +142,24 @@ mod tests {
         assert_eq!(visible_line("a\n\u{202e}b"), "a\\n\\u{202e}b");
         assert_eq!(visible_text("a\n\u{9b}b"), "a\n\\u{9b}b");
         assert!(matches!(visible_line("入职 é 👍"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn f18_no_line_is_a_command_of_continuous_integration() {
+        let told = |text: &str| without_commands(text).into_owned();
+        assert_eq!(told("a\n  ::stop-commands::x\n::b"), "a\n  \\u{3a}:stop-commands::x\n\\u{3a}:b");
+        assert_eq!(
+            told("x ##[group]y ###vso[task] ## Title [a] #["),
+            "x #\\u{23}[group]y ##\\u{23}vso[task] ## Title [a] #["
+        );
+        assert!(
+            matches!(without_commands("a::b `std::fs`\n# one\n"), Cow::Owned(text) if text == "a::b `std::fs`\n# one\n")
+        );
+        let document = "{\"a\": \"##[x] ##vso[y] ## z\\u0085\u{9b}\u{7f}\u{202e}\"}";
+        let escaped = escape_json(document);
+        assert!(!escaped.contains("##[") && !escaped.contains("##vso[") && escaped.contains("## z"), "{escaped}");
+        assert!(escaped.is_ascii(), "{escaped}");
+        let value = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+        assert_eq!(value(&escaped), value(document));
     }
 }

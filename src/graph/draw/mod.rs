@@ -76,7 +76,7 @@ pub enum EdgeKind {
     Guard,
     /// It is started by what happens there.
     Listener,
-    /// Effects on one system keep the order in which they are written.
+    /// It stands above: the order of the page.
     Order,
 }
 

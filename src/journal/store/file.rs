@@ -45,6 +45,8 @@ pub(super) fn connect(path: &Path, settings: &Settings) -> Result<Connection, Jo
         Synchronous::Normal => "NORMAL",
     };
     connection.pragma_update(None, "synchronous", synchronous).map_err(told)?;
+    // What is deleted is overwritten: a secret that a run held does not outlive it.
+    connection.pragma_update(None, "secure_delete", true).map_err(told)?;
     // A burst does not leave a large file beside the journal for ever.
     connection.pragma_update(None, "journal_size_limit", 64 << 20).map_err(told)?;
     if let Some(most) = settings.most_bytes {

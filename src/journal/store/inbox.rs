@@ -15,7 +15,40 @@ pub struct Message {
     pub text: String,
 }
 
+/// How far somebody has seen what there is of a run: its events, and the last message to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// Nothing where that does not matter.
+    pub events: Option<u64>,
+    pub message: u64,
+}
+
 impl Inner {
+    /// Says several things to a run at once, unless it has got further than somebody has seen.
+    pub(super) fn post_all(&self, run: &str, texts: &[String], seen: Seen) -> Result<bool, JournalError> {
+        self.change(|transaction| {
+            let told = |error: rusqlite::Error| self.told(&error);
+            let found = rows::find(transaction, run).map_err(told)?;
+            let (id, row) = found.ok_or_else(|| JournalError::NotFound { run: run.into() })?;
+            let newest = "SELECT coalesce(max(id), 0) FROM messages WHERE run = ?";
+            let newest: u64 = transaction.query_row(newest, [id], |row| row.get(0)).map_err(told)?;
+            if seen.events.is_some_and(|events| row.events != events) || newest > seen.message {
+                return Ok(false);
+            }
+            let insert = "INSERT INTO messages (run, at, text) VALUES (?, ?, ?)";
+            for text in texts {
+                transaction.execute(insert, params![id, self.now(), text]).map_err(told)?;
+            }
+            Ok(true)
+        })
+    }
+
+    /// What was said to a run and no event has journaled.
+    pub(super) fn said(&self, run: &str) -> Result<Vec<Message>, JournalError> {
+        let (id, _) = self.row(run)?;
+        self.messages(id, 0)
+    }
+
     pub(super) fn post(&self, run: &str, text: &str) -> Result<u64, JournalError> {
         self.change(|transaction| {
             let told = |error: rusqlite::Error| self.told(&error);

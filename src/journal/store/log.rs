@@ -62,7 +62,10 @@ impl Log for Driver {
     fn messages(&mut self) -> Vec<Message> {
         // A file that cannot be read is told by the next write.
         let messages = self.inbox().unwrap_or_default();
-        messages.into_iter().map(|message| Message { id: message.id, text: message.text }).collect()
+        messages
+            .into_iter()
+            .map(|message| Message { id: message.id, at: Some(message.at), text: message.text })
+            .collect()
     }
 
     fn taken(&mut self, id: u64) {

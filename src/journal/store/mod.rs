@@ -31,7 +31,7 @@ pub use driver::Driver;
 pub use events::{Events, Recorded};
 pub use export::Exported;
 pub use failure::{Damage, JournalError};
-pub use inbox::Message;
+pub use inbox::{Message, Seen};
 pub use lease::Holder;
 pub use prune::{Prune, Pruned};
 pub use queue::{Durable, Summary};
@@ -39,6 +39,7 @@ pub use rows::{Filter, RunRow};
 pub use verify::{ExportFault, verify_export};
 
 use crate::host::Host;
+use crate::protocol::run_id_fault;
 use lease::{Creation, Lease};
 use process::Machine;
 use writer::Writer;
@@ -164,8 +165,12 @@ impl Journal {
     /// Makes a new run that this process drives, unless a run of this id is there with the same digest.
     ///
     /// # Errors
-    /// `OtherInput` where it is there with another digest; else what the file says.
+    /// `OtherInput` where it is there with another digest, `Misused` where no run can be called so; else what the file
+    /// says.
     pub fn create(&self, new: &NewRun<'_>) -> Result<Created, JournalError> {
+        if let Some(fault) = run_id_fault(new.run) {
+            return Err(JournalError::Misused(fault));
+        }
         let driver = self.inner.presence(new.run)?;
         match self.inner.create_row(new, &driver)? {
             Creation::New(lease) => self.begin(lease).map(Created::New),
@@ -250,6 +255,30 @@ impl Journal {
         self.inner.post(run, text)
     }
 
+    /// Says several things to a run, named in full, all or nothing; false where the run has got further than was seen.
+    ///
+    /// # Errors
+    /// `NotFound`; else what the file says.
+    pub fn post_all(&self, run: &str, texts: &[String], seen: Seen) -> Result<bool, JournalError> {
+        self.inner.post_all(run, texts, seen)
+    }
+
+    /// What was said to a run, named in full, and is not journaled yet, oldest first.
+    ///
+    /// # Errors
+    /// `NotFound`; else what the file says.
+    pub fn said(&self, run: &str) -> Result<Vec<Message>, JournalError> {
+        self.inner.said(run)
+    }
+
+    /// The runs that [`Self::prune`] would delete, the newest first.
+    ///
+    /// # Errors
+    /// What the file says.
+    pub fn prunable(&self, prune: Prune) -> Result<Vec<RunRow>, JournalError> {
+        self.inner.prunable(prune)
+    }
+
     /// Deletes runs that have ended, and values that nobody refers to any more. Runs that are driven stay.
     ///
     /// # Errors
@@ -258,7 +287,8 @@ impl Journal {
         self.inner.prune(prune)
     }
 
-    /// Gives the room that deleted runs have left back to the disk. It rewrites the file: others wait so long.
+    /// Gives the room that deleted runs have left back to the disk, so that nothing of them is left in the file or beside
+    /// it. It rewrites the file: others wait so long.
     ///
     /// # Errors
     /// What the file says; the file is then as it was.

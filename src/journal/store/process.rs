@@ -70,7 +70,11 @@ impl Presence {
             let driver = format!("{}-{:016x}", machine.mark, host.random());
             // The file gets its name when it is locked, so that nobody takes it for one of the dead.
             let (new, path) = (drivers.join(format!("{driver}.new")), drivers.join(format!("{driver}.lock")));
-            let file = File::options().write(true).create_new(true).open(&new)?;
+            let mut options = File::options();
+            options.write(true).create_new(true);
+            #[cfg(unix)]
+            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+            let file = options.open(&new)?;
             let locked = match file.try_lock() {
                 Ok(()) => fs::rename(&new, &path),
                 Err(TryLockError::Error(error)) => return Err(error),

@@ -47,10 +47,23 @@ impl Inner {
         Ok(pruned)
     }
 
-    /// Gives room that deleted runs have left back to the disk, which rewrites the file.
+    pub(super) fn prunable(&self, prune: Prune) -> Result<Vec<RunRow>, JournalError> {
+        let mut found = Vec::new();
+        for run in self.list_ended()?.into_iter().skip(prune.keep) {
+            let row = self.read(|connection| rows::find(connection, &run))?;
+            found.extend(row.map(|(_, row)| row).filter(|row| self.may_go(row, prune)));
+        }
+        Ok(found)
+    }
+
+    /// Gives room that deleted runs have left back to the disk, which rewrites the file. What was written beside it goes
+    /// into it, and leaves nothing there.
     pub(super) fn compact(&self) -> Result<(), JournalError> {
         self.writable()?;
-        self.read(|connection| connection.execute_batch("VACUUM"))
+        self.read(|connection| connection.execute_batch("VACUUM"))?;
+        let busy: bool =
+            self.read(|connection| connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0)))?;
+        if busy { Err(JournalError::Busy { path: self.path.clone() }) } else { Ok(()) }
     }
 
     fn list_ended(&self) -> Result<Vec<String>, JournalError> {

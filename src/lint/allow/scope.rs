@@ -72,7 +72,7 @@ fn in_statement(statement: &Statement, bounds: Span) -> Option<Span> {
         StatementKind::If { arms, otherwise } => {
             arms.iter().map(|(_, block)| block).chain(otherwise).find_map(|block| in_block(block, bounds))
         }
-        StatementKind::Listener { body, .. } => in_block(body, bounds),
+        StatementKind::Listener { body, .. } | StatementKind::Parallel(body) => in_block(body, bounds),
         StatementKind::Policy(_)
         | StatementKind::Allow(_)
         | StatementKind::Let { .. }
@@ -107,7 +107,9 @@ fn in_step(step: &Step, bounds: Span) -> Option<Span> {
             | ClauseKind::After(_)
             | ClauseKind::Confirm { .. }
             | ClauseKind::Timeout(_)
+            | ClauseKind::By(_)
             | ClauseKind::Within(_)
+            | ClauseKind::Expires(_)
             | ClauseKind::Retry(_)
             | ClauseKind::Until { .. }
             | ClauseKind::Cache(_)
@@ -121,6 +123,6 @@ fn in_step(step: &Step, bounds: Span) -> Option<Span> {
 fn in_arm(body: &ArmBody, bounds: Span) -> Option<Span> {
     match body {
         ArmBody::Do(block) => in_block(block, bounds),
-        ArmBody::Expr(_) | ArmBody::Fail { .. } => None,
+        ArmBody::Expr(_) | ArmBody::Ask { .. } | ArmBody::Infer { .. } | ArmBody::Fail { .. } => None,
     }
 }

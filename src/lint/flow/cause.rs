@@ -148,10 +148,13 @@ impl<'a> Flow<'a> {
             }
         }
         let waits = graph.vertex(u32::try_from(at.node).unwrap_or(u32::MAX));
-        let mut above = (0..at.node).map(|node| At { node, ..at });
+        let above = |place: usize| (0..place).map(|node| At { node, ..at }).filter(|above| !self.settles(*above));
+        let undecided = || above(at.node).find(|above| self.at(*above).decides());
+        let is_barrier = |above: &At| graph.barriers.get(above.node) == Some(&true);
         match waits {
-            Vertex::Everything => above.find(|above| !self.settles(*above)),
-            Vertex::Decisions => above.find(|above| self.at(*above).decides() && !self.settles(*above)),
+            Vertex::Everything(place) => above(place as usize).next(),
+            Vertex::Barriers(place) => undecided().or_else(|| above(place as usize).find(is_barrier)),
+            Vertex::Decisions => undecided(),
             Vertex::Free | Vertex::Join => None,
         }
     }

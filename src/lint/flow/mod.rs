@@ -172,7 +172,8 @@ impl<'a> Flow<'a> {
 
     fn block_round(&mut self, block: BlockId) -> bool {
         let index = block.0 as usize;
-        let (mut news, mut all, mut decided) = (false, true, true);
+        let mut news = false;
+        let mut marks = Marks::default();
         let count = self.plan.block(block).nodes.len();
         // Joins come behind the statements, and each only joins what was there before the one that needs it.
         let mut join = count;
@@ -181,16 +182,17 @@ impl<'a> Flow<'a> {
             let (above, guards) = self.above(at, &mut join);
             let begins = above
                 && match self.block_graph(block).vertex(u32::try_from(node).unwrap_or(u32::MAX)) {
-                    Vertex::Everything => all,
-                    Vertex::Decisions => decided,
+                    Vertex::Everything(place) => marks.settled >= place as usize,
+                    Vertex::Barriers(place) => marks.decided >= node && marks.passed >= place as usize,
+                    Vertex::Decisions => marks.decided >= node,
                     Vertex::Free | Vertex::Join => true,
                 };
             let statement = self.at(at);
             let settles = (begins && self.ends(at)) || (!statement.guard.is_empty() && guards);
             news |= begins && !std::mem::replace(&mut self.begins[index][node], begins);
             news |= settles && !std::mem::replace(&mut self.settles[index][node], settles);
-            all &= settles;
-            decided &= settles || !statement.decides();
+            let is_barrier = self.block_graph(block).barriers.get(node) == Some(&true);
+            marks.pass(node, settles, settles || !is_barrier, settles || !statement.decides());
         }
         news
     }
@@ -258,6 +260,24 @@ impl<'a> Flow<'a> {
             }
         }
         true
+    }
+}
+
+/// The first statement of a block that is never behind us; the first such barrier; the first such decision.
+#[derive(Default)]
+struct Marks {
+    settled: usize,
+    passed: usize,
+    decided: usize,
+}
+
+impl Marks {
+    /// Moves each mark past a statement that it has come to.
+    fn pass(&mut self, node: usize, settled: bool, passed: bool, decided: bool) {
+        let marks = [(&mut self.settled, settled), (&mut self.passed, passed), (&mut self.decided, decided)];
+        for (mark, behind) in marks {
+            *mark += usize::from(behind && *mark == node);
+        }
     }
 }
 

@@ -18,8 +18,15 @@ pub(in crate::lint) fn is_before(graph: &BlockGraph, earlier: usize, later: usiz
     }
     let (mut open, mut seen) = (vec![later], BTreeSet::new());
     while let Some(vertex) = open.pop() {
-        let vertex_waits = graph.vertex(u32::try_from(vertex).unwrap_or(u32::MAX));
-        if vertex < graph.nodes && vertex > earlier && vertex_waits == Vertex::Everything {
+        match graph.vertex(u32::try_from(vertex).unwrap_or(u32::MAX)) {
+            Vertex::Everything(place) if earlier < place as usize => return Some(true),
+            Vertex::Barriers(place) => {
+                let barriers = (earlier..place as usize).filter(|above| graph.barriers.get(*above) == Some(&true));
+                open.extend(barriers.filter(|above| seen.insert(*above)));
+            }
+            Vertex::Free | Vertex::Decisions | Vertex::Everything(_) | Vertex::Join => {}
+        }
+        if seen.contains(&earlier) {
             return Some(true);
         }
         for edge in graph.dag.edges_directed(NodeIndex::new(vertex), Direction::Incoming) {

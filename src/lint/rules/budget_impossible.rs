@@ -8,7 +8,7 @@ use crate::lint::least::Least;
 pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let own = subject.plan.policy.budget.calls;
     let Some(budget) = own.or(subject.project.policy.budget.calls) else { return };
-    let calls = Least::default().calls(subject.plan);
+    let calls = Least::of(subject).calls(subject.plan);
     if calls <= budget {
         return;
     }

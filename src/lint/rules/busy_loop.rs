@@ -7,7 +7,6 @@ use petgraph::graph::NodeIndex;
 
 use super::Subject;
 use crate::diag::{Diagnostic, codes};
-use crate::graph::Vertex;
 use crate::lint::flow::{At, Flow};
 use crate::sema::{Event, EventKind, Listener, NodeKind, Set};
 use crate::value::Value;
@@ -113,7 +112,7 @@ fn at_once(flow: &Flow<'_>, at: At) -> bool {
         return false;
     }
     let takes_time = |node: usize| flow.at(At { node, ..at }).step().is_some();
-    if graph.vertex(u32::try_from(at.node).unwrap_or(u32::MAX)) == Vertex::Everything {
+    if graph.vertex(u32::try_from(at.node).unwrap_or(u32::MAX)).waits_for_everything() {
         return !(0..at.node).any(takes_time);
     }
     let (mut open, mut seen) = (vec![at.node], BTreeSet::new());

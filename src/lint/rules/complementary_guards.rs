@@ -91,7 +91,7 @@ fn inner(statement: &ast::Statement, visit: &mut dyn FnMut(&ast::Block)) {
         ast::StatementKind::If { arms, otherwise } => {
             arms.iter().map(|(_, block)| block).chain(otherwise).for_each(visit);
         }
-        ast::StatementKind::Listener { body, .. } => visit(body),
+        ast::StatementKind::Listener { body, .. } | ast::StatementKind::Parallel(body) => visit(body),
         ast::StatementKind::Step(step) => match &step.body {
             ast::StepBody::Do(body) | ast::StepBody::Each { body, .. } | ast::StepBody::Repeat { body, .. } => {
                 visit(body);

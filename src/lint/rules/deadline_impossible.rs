@@ -8,7 +8,7 @@ use crate::lint::least::{Least, told};
 pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     let own = subject.plan.policy.deadline;
     let Some(deadline) = own.or(subject.project.policy.deadline) else { return };
-    let takes = Least::default().time(subject.plan);
+    let takes = Least::of(subject).time(subject.plan);
     if takes <= deadline {
         return;
     }

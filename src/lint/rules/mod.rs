@@ -3,7 +3,11 @@
 mod budget_impossible;
 mod busy_loop;
 mod complementary_guards;
+mod constant_condition;
+mod constant_failure;
+mod could_run_together;
 mod deadline_impossible;
+mod default_type;
 mod deprecated_tool;
 mod effect_unknown;
 mod insecure_url;
@@ -34,8 +38,10 @@ mod verify_cannot_resolve;
 mod wait_forever;
 mod within_impossible;
 
+pub(super) use constant_failure::finding as always_fails;
+
 use super::subject::{self, Subject};
-use crate::diag::codes::{contracts, effects, failure, names, order, safety};
+use crate::diag::codes::{contracts, effects, failure, names, order, safety, types};
 use crate::diag::{Code, Diagnostic, Near};
 use crate::source::Span;
 
@@ -50,9 +56,13 @@ const UNANSWERED: &[&Code] = &[&order::NEVER_FIRES, &order::DEPENDENCY_CYCLE, &o
 
 /// Every rule, in the order of the catalogue.
 pub(super) const RULES: &[Rule] = &[
+    Rule { codes: &[&order::CONSTANT_CONDITION], look: constant_condition::look },
+    Rule { codes: &[&order::CONSTANT_FAILURE], look: constant_failure::look },
+    Rule { codes: &[&types::DEFAULT_TYPE], look: default_type::look },
     Rule { codes: UNANSWERED, look: never_fires::look },
     Rule { codes: &[&order::REDUNDANT_AFTER], look: redundant_after::look },
     Rule { codes: &[&order::COMPLEMENTARY_GUARDS], look: complementary_guards::look },
+    Rule { codes: &[&order::COULD_RUN_TOGETHER], look: could_run_together::look },
     Rule { codes: &[&order::PARALLEL_SET], look: parallel_set::look },
     Rule { codes: &[&order::PARALLEL_WRITE], look: parallel_write::look },
     Rule { codes: &[&order::TOO_WIDE], look: too_wide::look },

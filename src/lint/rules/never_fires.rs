@@ -37,7 +37,7 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
 fn never_lets(subject: &Subject<'_>, flow: &Flow<'_>, at: At) -> Option<Diagnostic> {
     let NodeKind::Listener(listener) = &flow.at(at).kind else { return None };
     let max = listener.max.as_ref()?;
-    let Some(Value::Int(most)) = max.constant() else { return None };
+    let Some(Value::Int(most)) = subject.known(max) else { return None };
     let message = format!("{} never fires: it may fire {most} times", name(subject, flow, at));
     let found = Diagnostic::new(&codes::order::NEVER_FIRES, max.span, message);
     (*most < 1).then(|| found.help("leave `max` out where once is enough, or give the number of times"))
@@ -95,6 +95,11 @@ fn circle(subject: &Subject<'_>, flow: &Flow<'_>, links: &[Link<'_>]) -> Diagnos
     let who = |link: &Link<'_>| name(subject, flow, link.at);
     let chain = links.iter().map(|link| format!("{} -> {}", need(link), who(link)));
     let chain = chain.chain(links.first().map(need)).collect::<Vec<_>>().join(" -> ");
+    if let [only] = links
+        && !matches!(flow.at(only.at).kind, NodeKind::Listener(_))
+    {
+        return only_from_below(flow, only, &who(only), &need(only));
+    }
     let last = links.iter().max_by_key(|link| link.event.span.start);
     let span = last.map_or(subject.plan.span, |link| link.event.span);
     let message = match (links, last) {
@@ -112,6 +117,22 @@ fn circle(subject: &Subject<'_>, flow: &Flow<'_>, links: &[Link<'_>]) -> Diagnos
         }
     }
     finding.help(format!("{chain}: none of it comes first; move one `set` above, or let it be moved by something else"))
+}
+
+/// A step that waits for what only statements below it bring.
+fn only_from_below(flow: &Flow<'_>, link: &Link<'_>, who: &str, need: &str) -> Diagnostic {
+    let (code, message) = if unavoidable(flow, link.at) {
+        (&codes::order::CANNOT_FINISH, format!("this plan never ends: {who} waits for what only comes below it"))
+    } else {
+        (&codes::order::STALLS, format!("{who} waits for what only comes below it"))
+    };
+    let mut finding = Diagnostic::new(code, link.event.span, message).note("never comes");
+    if let Some((_, set)) = link.set {
+        finding = finding.label(set.span, "this runs after the wait");
+    }
+    finding.help(format!(
+        "statements run in the order of the page: move the wait below what brings {need}, or let a listener bring it"
+    ))
 }
 
 /// Whether every run that does not fail comes to this statement and has to get past it.

@@ -10,10 +10,19 @@ use crate::sema::{BlockId, Event, EventKind, Node, NodeKind, Plan, Set, StepKind
 /// Beyond this number the rest of one task's `set`s is not compared.
 const MOST_SETS: usize = 50;
 
-/// A `set` that surely happens, and the statement of the plan's own block with which it does.
+/// A `set` that surely happens.
 struct Anchored<'a> {
     set: &'a Set,
-    anchor: usize,
+    anchor: Anchor,
+}
+
+/// When a `set` happens, by the statements of the plan's own block.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Anchor {
+    /// As this statement, or within it.
+    In(usize),
+    /// In the firing of the listener `listener`, any time after `trigger` has ended.
+    Fired { listener: usize, trigger: usize, at_once: bool },
 }
 
 pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
@@ -38,8 +47,18 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
 /// The first pair of which either may be the last.
 fn first_race(subject: &Subject<'_>, task: &Task, sets: &[Anchored<'_>]) -> Option<Diagnostic> {
     let graph = subject.graph().blocks.first()?;
-    let unordered = |one: usize, other: usize| {
-        one != other && is_before(graph, one, other) == Some(false) && is_before(graph, other, one) == Some(false)
+    let apart = |one: usize, other: usize| is_before(graph, one, other) == Some(false);
+    let unordered = |one: Anchor, other: Anchor| match (one, other) {
+        (Anchor::In(one), Anchor::In(other)) => one != other && apart(one, other) && apart(other, one),
+        // Nothing waits for a firing, and a firing begins when its trigger has ended.
+        (Anchor::In(main), Anchor::Fired { trigger, .. }) | (Anchor::Fired { trigger, .. }, Anchor::In(main)) => {
+            apart(main, trigger)
+        }
+        (
+            Anchor::Fired { listener: one, trigger: first, at_once: true },
+            Anchor::Fired { listener: other, trigger: second, at_once: true },
+        ) => one != other && apart(first, second) && apart(second, first),
+        (Anchor::Fired { listener: one, .. }, Anchor::Fired { listener: other, .. }) => one != other,
     };
     for (place, later) in sets.iter().enumerate() {
         let races =
@@ -57,9 +76,11 @@ fn first_race(subject: &Subject<'_>, task: &Task, sets: &[Anchored<'_>]) -> Opti
     None
 }
 
-/// The statement of the plan's own block at whose end, or in whose course, a statement runs whatever the data say.
-fn anchor(plan: &Plan, owners: &[Option<(BlockId, usize)>], block: BlockId, index: usize) -> Option<usize> {
+/// When a statement runs, where it does whatever the data say.
+fn anchor(plan: &Plan, owners: &[Option<(BlockId, usize)>], block: BlockId, index: usize) -> Option<Anchor> {
     let (mut block, mut index) = (block, index);
+    // What stands below a step of a firing comes some time after the event.
+    let at_once = !plan.block(block).nodes.iter().take(index).any(|node| node.step().is_some());
     loop {
         let node = plan.block(block).nodes.get(index)?;
         if !node.guard.is_empty() {
@@ -67,9 +88,10 @@ fn anchor(plan: &Plan, owners: &[Option<(BlockId, usize)>], block: BlockId, inde
         }
         if block == BlockId(0) {
             return if let NodeKind::Listener(listener) = &node.kind {
-                listener.when.is_none().then(|| trigger(plan, &listener.on)).flatten()
+                let trigger = trigger(plan, &listener.on).filter(|_| listener.when.is_none())?;
+                Some(Anchor::Fired { listener: index, trigger, at_once })
             } else {
-                Some(index)
+                Some(Anchor::In(index))
             };
         }
         let (outer, owner) = (*owners.get(block.0 as usize)?)?;

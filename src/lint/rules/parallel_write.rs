@@ -1,38 +1,42 @@
-//! `parallel-write`: two steps change one resource, and nothing says which comes first.
+//! `parallel-write`: two calls change one resource, and nothing says which comes first.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Subject;
 use crate::diag::{Diagnostic, Severity, codes};
+use crate::graph::BlockGraph;
 use crate::lint::flow::is_before;
-use crate::sema::{Node, Step};
+use crate::sema::{Block, Each, Event, EventKind, Node, NodeKind, PlanTest, Step, StepKind, Touch};
+use crate::source::Span;
+use crate::value::Value;
 
-/// A step of a block that changes a resource.
+/// A statement of a block that changes a resource.
 struct Writer<'a> {
     index: usize,
     node: &'a Node,
-    step: &'a Step,
+    span: Span,
+    /// Of a listener the steps whose events fire it, none where it is something else. Its firings run beside everything
+    /// that does not come before these.
+    fired_by: Option<Vec<usize>>,
 }
 
-/// Beyond this number the rest of one resource's steps is not compared.
-const MOST_WRITERS: usize = 50;
+/// Beyond this number the rest of one resource's writers is not compared.
+const MAX_WRITERS: usize = 50;
 
 pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
-    // The language orders effects on one state itself, until `after none` says that it should not.
-    if !subject.sound || !subject.steps().any(|site| site.step.unordered) {
+    if !subject.sound {
         return;
     }
     for (block, graph) in subject.plan.blocks.iter().zip(&subject.graph().blocks) {
-        for ((_, resource), writers) in writers(&block.nodes) {
+        found.extend(block.nodes.iter().filter_map(|node| elements(subject, node)));
+        for ((_, resource), writers) in writers(subject, block) {
             let pairs = writers
                 .iter()
                 .enumerate()
                 .flat_map(|(place, later)| writers.iter().take(place).map(move |earlier| (earlier, later)));
             let unordered = |(earlier, later): &(&Writer<'_>, &Writer<'_>)| {
-                (earlier.step.unordered || later.step.unordered)
-                    && !excluded(earlier.node, later.node)
-                    && is_before(graph, earlier.index, later.index) == Some(false)
+                !excluded(earlier.node, later.node) && runs_beside(graph, earlier, later)
             };
             if let Some((earlier, later)) = pairs.filter(unordered).min_by_key(|(_, later)| later.index) {
                 found.push(report(&resource, earlier, later));
@@ -41,19 +45,90 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     }
 }
 
-fn writers(nodes: &[Node]) -> BTreeMap<(Arc<str>, Arc<str>), Vec<Writer<'_>>> {
+/// Whether neither of two writers waits for the other.
+fn runs_beside(graph: &BlockGraph, earlier: &Writer<'_>, later: &Writer<'_>) -> bool {
+    let apart = |one: usize, other: usize| is_before(graph, one, other) == Some(false);
+    match (&earlier.fired_by, &later.fired_by) {
+        (None, None) => apart(earlier.index, later.index),
+        (Some(_), Some(_)) => true,
+        (Some(triggers), None) => triggers.is_empty() || triggers.iter().any(|trigger| apart(later.index, *trigger)),
+        (None, Some(triggers)) => triggers.is_empty() || triggers.iter().any(|trigger| apart(earlier.index, *trigger)),
+    }
+}
+
+/// The statements of a block that change a resource with a known name, by namespace and resource.
+fn writers<'a>(subject: &Subject<'a>, block: &'a Block) -> BTreeMap<(Arc<str>, Arc<str>), Vec<Writer<'a>>> {
     let mut writers: BTreeMap<_, Vec<_>> = BTreeMap::new();
-    for (index, node) in nodes.iter().enumerate() {
-        let Some(step) = node.step() else { continue };
-        for touch in step.touches.iter().filter(|touch| !touch.effect.floats()) {
+    for (index, node) in block.nodes.iter().enumerate() {
+        let (touches, span, fired_by): (Vec<&Touch>, Span, Option<Vec<usize>>) = match &node.kind {
+            NodeKind::Step(step) => (step.touches.iter().collect(), step.span, None),
+            NodeKind::Listener(listener) => {
+                let Some(triggers) = triggers(block, &listener.on) else { continue };
+                let body = subject.plan.block(listener.body).nodes.iter().filter_map(Node::step);
+                (body.flat_map(|step| &step.touches).collect(), listener.span, Some(triggers))
+            }
+            _ => continue,
+        };
+        for touch in touches.into_iter().filter(|touch| !touch.effect.floats()) {
             let Some(resource) = &touch.resource else { continue };
             let known = writers.entry((touch.namespace.clone(), resource.clone())).or_default();
-            if known.len() < MOST_WRITERS {
-                known.push(Writer { index, node, step });
+            if known.len() < MAX_WRITERS && known.last().is_none_or(|last: &Writer<'_>| last.index != index) {
+                known.push(Writer { index, node, span, fired_by: fired_by.clone() });
             }
         }
     }
     writers
+}
+
+/// The steps of a block whose events fire a listener, none where something else may; nothing where only the end of the plan
+/// does, which is behind everything.
+fn triggers(block: &Block, on: &Event) -> Option<Vec<usize>> {
+    let (mut steps, mut ends, mut others) = (Vec::new(), false, false);
+    on.leaves(&mut |leaf| match &leaf.kind {
+        EventKind::Step { place, .. } if place.up == 0 => {
+            let own = |node: &Node| node.slot == Some(place.slot) && node.step().is_some();
+            steps.extend(block.nodes.iter().enumerate().filter(|(_, node)| own(node)).map(|(index, _)| index));
+        }
+        EventKind::Plan(test) if *test != PlanTest::Any => ends = true,
+        EventKind::Step { .. }
+        | EventKind::Task { .. }
+        | EventKind::Signal(_)
+        | EventKind::Plan(_)
+        | EventKind::Not(_)
+        | EventKind::All(_)
+        | EventKind::Any(_)
+        | EventKind::Damaged => others = true,
+    });
+    if others {
+        return Some(Vec::new());
+    }
+    (!steps.is_empty() || !ends).then_some(steps)
+}
+
+/// The elements of an `each` that change one and the same resource at the same time.
+fn elements(subject: &Subject<'_>, node: &Node) -> Option<Diagnostic> {
+    let step = node.step()?;
+    let StepKind::Each(each) = &step.kind else { return None };
+    let width = wide(each)?;
+    let body = subject.plan.block(each.body).nodes.iter().filter_map(Node::step);
+    let mut touches = body.flat_map(|inner| inner.touches.iter().map(move |touch| (inner, touch)));
+    let changed = |(_, touch): &(&Step, &Touch)| !touch.effect.floats() && touch.resource.is_some();
+    let (inner, touch) = touches.find(changed)?;
+    let resource = touch.resource.as_deref().unwrap_or_default();
+    let message = format!("the elements change `{resource}` at the same time");
+    let mut diagnostic = Diagnostic::new(&codes::order::PARALLEL_WRITE, inner.span, message)
+        .note("any element may come first or last")
+        .label(width, "so many at once")
+        .help("leave `parallel` out, so that one element follows the other");
+    // A list may have one element only.
+    diagnostic.severity = Severity::Warning;
+    Some(diagnostic)
+}
+
+/// Where an `each` says that more than one element may be at work.
+fn wide(each: &Each) -> Option<Span> {
+    let parallel = each.parallel.as_ref()?;
+    (!matches!(parallel.constant(), Some(Value::Int(..=1)))).then_some(parallel.span)
 }
 
 /// Whether the guards of two statements never hold both.
@@ -66,14 +141,18 @@ fn excluded(one: &Node, other: &Node) -> bool {
 fn report(resource: &str, earlier: &Writer<'_>, later: &Writer<'_>) -> Diagnostic {
     let name = |writer: &Writer<'_>| writer.node.name.as_deref().unwrap_or("a step").to_owned();
     let (first, second) = (name(earlier), name(later));
-    let message = format!("`{first}` and `{second}` change `{resource}` at the same time");
-    let mut diagnostic = Diagnostic::new(&codes::order::PARALLEL_WRITE, later.step.span, message)
+    let fires = earlier.fired_by.is_some() || later.fired_by.is_some();
+    let message = format!("`{first}` and `{second}` may change `{resource}` at the same time");
+    let help = if fires {
+        "nothing waits for a listener: let one of the two make both changes, or keep the change in a task".to_owned()
+    } else {
+        format!("put one below the other outside of `parallel`, or write `after {first}`")
+    };
+    let mut diagnostic = Diagnostic::new(&codes::order::PARALLEL_WRITE, later.span, message)
         .note("may come first or last")
-        .label(earlier.step.span, "and so may this")
-        .help(format!(
-            "`after none` frees a step of the order on its system; write `after {first}` instead, or leave it out"
-        ));
-    if !earlier.node.guard.is_empty() || !later.node.guard.is_empty() {
+        .label(earlier.span, "and so may this")
+        .help(help);
+    if fires || !earlier.node.guard.is_empty() || !later.node.guard.is_empty() {
         diagnostic.severity = Severity::Warning;
     }
     diagnostic

@@ -8,8 +8,9 @@ use petgraph::visit::EdgeRef;
 
 use super::Subject;
 use crate::diag::{Diagnostic, Edit, codes};
-use crate::graph::{BlockGraph, Edge};
-use crate::sema::{After, Block, NodeKind, OnFailure};
+use crate::graph::{self, BlockGraph, Edge};
+use crate::lint::flow::is_before;
+use crate::sema::{After, Block, Node, NodeKind, OnFailure};
 use crate::source::{SourceFile, Span};
 
 /// How far above a step is looked.
@@ -21,24 +22,60 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
         return;
     }
     for (block, graph) in subject.plan.blocks.iter().zip(&subject.graph().blocks) {
-        for (index, node) in block.nodes.iter().enumerate() {
+        for (index, node) in block.nodes.iter().enumerate().filter(|(_, node)| !node.after.is_empty()) {
+            if stands_there_anyway(subject, block, graph, index) {
+                found.push(whole_clause(subject, node));
+                continue;
+            }
+            let mut left = node.after.len();
             for (place, after) in node.after.iter().enumerate() {
                 let twice = node.after.iter().take(place).any(|earlier| earlier.node == after.node);
-                if !twice && !waits_anyway(subject, block, graph, index, after) {
-                    continue;
+                // The last name frees the statement of its place, so it says something even where data say the same.
+                if left > 1 && (twice || waits_anyway(subject, block, graph, index, after)) {
+                    left -= 1;
+                    found.push(one_name(subject, after, twice));
                 }
-                let name = subject.source.slice(after.span);
-                let message = format!("`{name}` is waited for anyway");
-                let why = if twice { "it is named twice" } else { "the step reads it, or something that reads it" };
-                let edit = Edit { span: removal(subject.source, after.span), text: String::new() };
-                let diagnostic = Diagnostic::new(&codes::order::REDUNDANT_AFTER, after.span, message)
-                    .note("says nothing new")
-                    .help(format!("{why}; data decides order, so leave it out"))
-                    .unsafe_fix(format!("remove `{name}`"), vec![edit]);
-                found.push(diagnostic);
             }
         }
     }
+}
+
+fn one_name(subject: &Subject<'_>, after: &After, twice: bool) -> Diagnostic {
+    let name = subject.source.slice(after.span);
+    let why = if twice { "it is named twice" } else { "the step reads it, or something that reads it" };
+    let edit = Edit { span: removal(subject.source, after.span), text: String::new() };
+    Diagnostic::new(&codes::order::REDUNDANT_AFTER, after.span, format!("`{name}` is waited for anyway"))
+        .note("says nothing new")
+        .help(format!("{why}, so leave it out"))
+        .unsafe_fix(format!("remove `{name}`"), vec![edit])
+}
+
+fn whole_clause(subject: &Subject<'_>, node: &Node) -> Diagnostic {
+    let spans = || node.after.iter().map(|after| after.span);
+    let whole = spans().reduce(Span::to).unwrap_or(node.span);
+    let edit = Edit { span: removal(subject.source, whole), text: String::new() };
+    Diagnostic::new(&codes::order::REDUNDANT_AFTER, whole, "this `after` says what the order of the page says already")
+        .note("says nothing new")
+        .help("a statement that changes something waits for everything above it; leave the clause out")
+        .unsafe_fix("remove the clause", vec![edit])
+}
+
+/// Whether a statement would wait for exactly the same where it stands, without its `after`.
+fn stands_there_anyway(subject: &Subject<'_>, block: &Block, graph: &BlockGraph, index: usize) -> bool {
+    let on_failure = subject.plan.policy.on_failure.or(subject.project.policy.on_failure).unwrap_or_default();
+    // After a failure an `after` holds its statement back, and a place does not.
+    if on_failure == OnFailure::Settle {
+        return false;
+    }
+    let awaited = graph::awaited_by_place(block, graph, index);
+    let after = &block.nodes[index].after;
+    let all_awaited = after.iter().all(|after| {
+        let named = after.node.0 as usize;
+        awaited.iter().any(|above| is_before(graph, named, *above) == Some(true))
+    });
+    // By what it names, or by data, which it waits for in any case.
+    let covered = |above: usize| is_before(graph, above, index) == Some(true);
+    all_awaited && awaited.into_iter().all(covered)
 }
 
 /// Whether a step would not run either if what it names had failed, because of the values that it reads.

@@ -47,8 +47,8 @@ fn is_never(class: &ErrorClass, signature: &Signature, effect: Effect) -> bool {
         ErrorClass::Validation(kind) => {
             matches!(kind, Validation::Ensure | Validation::Until | Validation::Verify | Validation::Expression)
         }
-        ErrorClass::Denied(kind) => matches!(kind, Denied::Human | Denied::Expired),
-        ErrorClass::Budget(_) | ErrorClass::Cancelled => true,
+        ErrorClass::Denied(kind) => matches!(kind, Denied::Human),
+        ErrorClass::Budget(_) | ErrorClass::Expired | ErrorClass::Cancelled => true,
         // Of what may be repeated the outcome never matters; of an effect another rule speaks.
         ErrorClass::UnknownOutcome => effect.repeatable(),
         ErrorClass::Transient(_) | ErrorClass::Auth(_) | ErrorClass::Internal => false,

@@ -49,7 +49,7 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
 /// `["sh", "-c", "… ${value} …"]`
 fn program(subject: &Subject<'_>, site: &StepSite<'_>, argv: &Code, found: &mut Vec<Diagnostic>) {
     let Op::List(words) = &argv.root.op else { return };
-    let [program, flag, code, rest @ ..] = words.as_slice() else { return };
+    let [(program, _), (flag, _), (code, _), rest @ ..] = words.as_slice() else { return };
     let constant = |node: &Node| node.constant().and_then(|value| value.as_str().map(str::to_owned));
     let (Some(shell), Some(flag)) = (constant(program), constant(flag)) else { return };
     let name = shell.rsplit('/').next().unwrap_or(&shell);

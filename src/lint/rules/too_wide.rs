@@ -11,12 +11,12 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     for site in subject.steps() {
         let (max, body) = match &site.step.kind {
             // A list that is known is counted by itself.
-            StepKind::Each(each) if each.list.constant().is_none() => (each.max.as_ref(), each.body),
+            StepKind::Each(each) if subject.known(&each.list).is_none() => (each.max.as_ref(), each.body),
             StepKind::Repeat(repeat) => (repeat.max.as_ref(), repeat.body),
             _ => continue,
         };
-        let Some((max, Some(Value::Int(rounds)))) = max.map(|max| (max, max.constant())) else { continue };
-        let calls = Least::default().block_calls(subject.plan, body);
+        let Some((max, Some(Value::Int(rounds)))) = max.map(|max| (max, subject.known(max))) else { continue };
+        let calls = Least::of(subject).block_calls(subject.plan, body);
         let rounds = u64::try_from(*rounds).unwrap_or(0);
         let most = calls.saturating_mul(rounds);
         if calls == 0 || most <= budget {

@@ -1,34 +1,95 @@
-//! `unreachable-recover`: an arm names an error of a tool that the call never fails with; `unknown-error-class` where
-//! the name is nearly that of one.
+//! `unreachable-recover`: an arm names an error that its step never fails with; `unknown-error-class` where the name is
+//! nearly that of one.
 
 use super::{Subject, misspelt_class};
-use crate::diag::{Diagnostic, codes, nearest};
-use crate::types::{ErrorClass, ErrorPattern};
+use super::subject::{StepSite, tool_call};
+use crate::diag::{Diagnostic, Edit, codes, nearest};
+use crate::lint::raises::{Classes, Raising};
+use crate::sema::{Recover, StepKind, Wait};
+use crate::source::Span;
+use crate::types::{ErrorClass, ErrorPattern, Signature};
 
 pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
-    for (site, _, signature) in subject.calls() {
-        // An empty list says nothing; one with names is complete, since any other reason is `tool.failed`.
-        if signature.raises.is_empty() {
+    let mut raising = Raising::default();
+    for site in subject.steps() {
+        if site.step.recover.is_empty() {
             continue;
         }
+        let classes = raising.step(subject.plan, site.step);
         for (arm, clause) in site.step.recover.iter().zip(site.step.clause_spans("recover")) {
-            for pattern in &arm.patterns {
-                let ErrorPattern::Class(class @ ErrorClass::Tool(name)) = pattern else { continue };
-                if signature.raises.contains(name) {
-                    continue;
-                }
-                let raised = signature.raises.iter().map(|name| format!("tool.{name}")).collect::<Vec<_>>();
-                let raised = raised.iter().map(String::as_str);
-                let class = class.to_string();
-                let message = format!("`{}` never fails with `{class}`", signature.path());
-                let span = subject.word(clause, &class);
-                found.push(match nearest(&class, raised.clone()) {
-                    Some(near) => misspelt_class(span, message, near).available(raised),
-                    None => Diagnostic::new(&codes::failure::UNREACHABLE_RECOVER, span, message)
-                        .help("a reason that its contract does not list is `tool.failed`")
-                        .available(raised),
+            for pattern in arm.patterns.iter().filter(|pattern| !classes.may_match(pattern)) {
+                found.push(match (pattern, tool_call(site.step)) {
+                    (ErrorPattern::Class(class @ ErrorClass::Tool(_)), Some((_, signature))) => {
+                        undeclared(subject, clause, class, signature)
+                    }
+                    _ => never(subject, site, (arm, clause), pattern, &classes),
                 });
             }
         }
+    }
+}
+
+/// A reason that the contract of the tool does not list.
+fn undeclared(subject: &Subject<'_>, clause: Span, class: &ErrorClass, signature: &Signature) -> Diagnostic {
+    let raised = signature.raises.iter().map(|name| format!("tool.{name}")).collect::<Vec<_>>();
+    let raised = raised.iter().map(String::as_str);
+    let class = class.to_string();
+    let message = format!("`{}` never fails with `{class}`", signature.path());
+    let span = subject.word(clause, &class);
+    match nearest(&class, raised.clone()) {
+        Some(near) => misspelt_class(span, message, near).available(raised),
+        None => Diagnostic::new(&codes::failure::UNREACHABLE_RECOVER, span, message)
+            .help("a reason that its contract does not list is `tool.failed`")
+            .available(raised),
+    }
+}
+
+/// A class that cannot occur on this kind of step.
+fn never(
+    subject: &Subject<'_>,
+    site: &StepSite<'_>,
+    (arm, clause): (&Recover, Span),
+    pattern: &ErrorPattern,
+    classes: &Classes,
+) -> Diagnostic {
+    let name = match pattern {
+        ErrorPattern::Class(class) => class.to_string(),
+        ErrorPattern::Family(family) => (*family).to_owned(),
+    };
+    let message = format!("{} never fails with `{name}`", told(&site.step.kind));
+    let no_value = matches!(pattern, ErrorPattern::Family("budget"))
+        || matches!(pattern, ErrorPattern::Class(ErrorClass::Budget(_) | ErrorClass::Cancelled));
+    let help = if no_value {
+        "a spent budget and a cancelled run end everything, so no arm sees them".to_owned()
+    } else {
+        format!("it can fail with {}", classes.names().join(", "))
+    };
+    let finding = Diagnostic::new(&codes::failure::UNREACHABLE_RECOVER, subject.word(clause, &name), message)
+        .note("never taken")
+        .help(help)
+        .available(classes.names());
+    if arm.patterns.iter().any(|pattern| classes.may_match(pattern)) {
+        return finding;
+    }
+    finding.fix_all("remove the arm", vec![Edit { span: clause, text: String::new() }])
+}
+
+/// What a step is, in a message.
+fn told(kind: &StepKind) -> String {
+    match kind {
+        StepKind::Call(_) => "this call".to_owned(),
+        StepKind::Wait(wait) => match &**wait {
+            Wait::For(_) | Wait::Until(_) => "a `wait` for a time".to_owned(),
+            Wait::Event { .. } => "a `wait for`".to_owned(),
+        },
+        StepKind::Do(_)
+        | StepKind::Each(_)
+        | StepKind::Repeat(_)
+        | StepKind::Race(_)
+        | StepKind::Match { .. }
+        | StepKind::Ask(_)
+        | StepKind::Infer(_)
+        | StepKind::Input(_)
+        | StepKind::Damaged => format!("this `{}`", kind.word().unwrap_or("step")),
     }
 }

@@ -58,7 +58,7 @@ fn is_free_text(ty: &Type) -> bool {
 /// Whether the part of the answer is text without a pattern or a format that its contract checks.
 fn gives_free_text(origin: &Origin<'_>) -> bool {
     let mut ty = without_lists(&origin.signature.returns);
-    let mut schema = origin.signature.output_schema.as_deref();
+    let mut schema = origin.signature.output_schema.as_ref().map(|contract| contract.meant());
     for name in &origin.path {
         ty = match field(&ty, name) {
             FieldLookup::Found { ty, .. } => without_lists(&ty),

@@ -21,7 +21,7 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
         let edit = Edit { span: Span::at(node.span.end as usize), text: " within 1d".to_owned() };
         let diagnostic = Diagnostic::new(&codes::order::WAIT_FOREVER, event.span, message)
             .note("may never come")
-            .help("say how long to wait: `within 1d`; a `recover transient.timeout => …` says what happens then")
+            .help("say how long to wait: `within 1d`; a `recover expired => …` says what happens then")
             .unsafe_fix("add `within 1d`", vec![edit]);
         found.push(diagnostic);
     }

@@ -5,21 +5,21 @@ use std::time::Duration;
 use super::Subject;
 use super::subject::{StepSite, tool_call};
 use crate::diag::{Diagnostic, codes};
-use crate::lint::least::{Least, constant_time, told};
+use crate::lint::least::{Least, told};
 use crate::sema::{Backoff, Jitter};
 
 /// How many attempts a printed schedule shows.
 const SHOWN: usize = 8;
 
 pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
-    let mut least = Least::default();
+    let mut least = Least::of(subject);
     for site in subject.steps() {
-        if let Some(within) = constant_time(site.step.within()) {
+        if let Some(within) = subject.length(site.step.within()) {
             retries(subject, site, within, found);
-            polls(site, within, found);
+            polls(subject, site, within, found);
             body(subject, site, ("within", within), &mut least, found);
         }
-        if let Some(timeout) = constant_time(site.step.timeout()) {
+        if let Some(timeout) = subject.length(site.step.timeout()) {
             body(subject, site, ("timeout", timeout), &mut least, found);
         }
     }
@@ -60,9 +60,9 @@ fn retries(subject: &Subject<'_>, site: &StepSite<'_>, within: Duration, found: 
 }
 
 /// A poll that would look once.
-fn polls(site: &StepSite<'_>, within: Duration, found: &mut Vec<Diagnostic>) {
+fn polls(subject: &Subject<'_>, site: &StepSite<'_>, within: Duration, found: &mut Vec<Diagnostic>) {
     let Some(until) = site.step.until() else { return };
-    let Some(every) = constant_time(Some(&until.every)).filter(|every| *every >= within) else { return };
+    let Some(every) = subject.length(Some(&until.every)).filter(|every| *every >= within) else { return };
     let message =
         format!("this looks once: the second look at {} comes after the end at {}", told(every), told(within));
     let mut finding = Diagnostic::new(&codes::failure::WITHIN_IMPOSSIBLE, until.every.span, message)

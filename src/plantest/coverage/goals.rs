@@ -363,10 +363,9 @@ impl Finder<'_> {
                 }
             }
             StepKind::Input(input) => {
-                let asks = |default: &Option<Code>| {
-                    default.as_ref().is_none_or(|code| code.constant().is_none_or(Value::is_null))
-                };
-                if input.fields.iter().any(|field| asks(&field.default)) {
+                let asks =
+                    |known: &Option<Code>| known.as_ref().is_none_or(|code| code.constant().is_none_or(Value::is_null));
+                if input.fields.iter().any(|field| asks(&field.known)) {
                     self.add(spot, Kind::Input, name, step.span, What::Answered, words::input(name));
                 }
             }

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use super::lines::{Found, Line, lines};
 use super::{Coverage, Goal};
+use crate::diag::render::visible_line;
 use crate::sema::{BlockId, NodeId};
 
 /// The report as a tracefile: lines that have goals, and as branches whatever goes on from a place in several ways.
@@ -14,7 +15,8 @@ pub fn lcov(coverage: &Coverage<'_>) -> String {
     for (file, plans) in coverage.files() {
         let lines = lines(&plans);
         // Writing to a string cannot fail.
-        let _ = writeln!(told, "TN:\nSF:{file}");
+        // A name with a line break in it would begin a line of its own.
+        let _ = writeln!(told, "TN:\nSF:{}", visible_line(file));
         let (mut branches, mut taken) = (0_usize, 0_usize);
         for (number, line) in &lines {
             for (block, ways) in places(line).iter().enumerate() {

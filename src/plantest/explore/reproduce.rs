@@ -86,7 +86,7 @@ fn fault_line(discovery: &Discovery) -> Option<String> {
             format!("{} => crash {} times 1", call()?, if *after { "after" } else { "before" })
         }
         Fault::Gate { path, instead } => {
-            let class = if *instead == Instead::Refuse { "denied.human" } else { "denied.expired" };
+            let class = if *instead == Instead::Refuse { "denied.human" } else { "expired" };
             format!("answer {path} => fail {class}")
         }
         Fault::Order(seed) => format!("// it fails with --seeds {}", seed + 1),

@@ -1,52 +1,121 @@
 //! Changes of conditions, arguments and values.
 
 use super::{Kind, Mutants};
-use crate::syntax::ast::{BinaryOp, ChainLink, Expr, ExprKind, LinkKind, Literal, TemplatePart, UnaryOp};
+use crate::source::Span;
+use crate::syntax::ast::{Argument, BinaryOp, ChainLink, Expr, ExprKind, Link, LinkKind, Literal, TemplatePart};
+
+/// Methods of lists whose second argument is a condition.
+const PREDICATES: [&str; 4] = ["filter", "all", "exists", "exists_one"];
 
 impl Mutants<'_> {
-    /// A condition is its opposite, and each of its comparisons another one.
+    /// A condition is its opposite, and each of its parts another one.
     pub(super) fn condition(&mut self, condition: &Expr) {
         let text = self.text(condition.span).to_owned();
         self.replace(Kind::Guard, condition.span, "the condition is its opposite", format!("!({text})"));
-        self.operators(condition);
+        self.inside(condition);
     }
 
-    fn operators(&mut self, expression: &Expr) {
+    /// The comparisons and conditions that stand anywhere in an expression.
+    pub(super) fn inside(&mut self, expression: &Expr) {
         match &expression.kind {
             ExprKind::Chain { first, rest } => {
-                self.operators(first);
-                for ChainLink { operator, operator_span, operand } in rest {
-                    let other = match operator {
-                        BinaryOp::And => "||",
-                        BinaryOp::Or => "&&",
-                        BinaryOp::Less => "<=",
-                        BinaryOp::LessEqual => "<",
-                        BinaryOp::Greater => ">=",
-                        BinaryOp::GreaterEqual => ">",
-                        // The opposite of an equality is the opposite of all of it.
-                        BinaryOp::Equal
-                        | BinaryOp::NotEqual
-                        | BinaryOp::In
-                        | BinaryOp::Add
-                        | BinaryOp::Subtract
-                        | BinaryOp::Multiply
-                        | BinaryOp::Divide
-                        | BinaryOp::Remainder => "",
-                    };
-                    // One operator of a chain alone would need parentheses around it.
-                    if !other.is_empty() && (rest.len() == 1 || !matches!(operator, BinaryOp::And | BinaryOp::Or)) {
-                        let written = self.text(*operator_span).to_owned();
-                        self.replace(Kind::Guard, *operator_span, format!("`{written}` is `{other}`"), other);
+                self.comparisons(rest);
+                self.operands(first, rest);
+                self.inside(first);
+                rest.iter().for_each(|link| self.inside(&link.operand));
+            }
+            ExprKind::Unary { operand, .. } => self.inside(operand),
+            ExprKind::Path { base, links } => {
+                self.inside(base);
+                links.iter().for_each(|link| self.link(link));
+            }
+            ExprKind::Call { arguments, .. } => self.arguments(arguments),
+            ExprKind::List(items) | ExprKind::Coalesce(items) => items.iter().for_each(|item| self.inside(item)),
+            ExprKind::Object(entries) => entries.iter().for_each(|entry| self.inside(&entry.value)),
+            ExprKind::Conditional { arms, otherwise } => {
+                for (condition, value) in arms {
+                    self.inside(condition);
+                    self.inside(value);
+                }
+                self.inside(otherwise);
+            }
+            ExprKind::Match { subject, arms } => {
+                self.inside(subject);
+                arms.iter().for_each(|arm| self.inside(&arm.value));
+            }
+            ExprKind::Template(parts) => {
+                for part in parts {
+                    if let TemplatePart::Expr(part) = part {
+                        self.inside(part);
                     }
-                    self.operators(operand);
                 }
             }
-            ExprKind::Unary { operators, operand }
-                if operators.iter().all(|(operator, _)| *operator == UnaryOp::Not) =>
-            {
-                self.operators(operand);
+            ExprKind::Literal(_) | ExprKind::Name(_) | ExprKind::Is { .. } | ExprKind::Signal(_) | ExprKind::Error => {}
+        }
+    }
+
+    fn arguments(&mut self, arguments: &[Argument]) {
+        arguments.iter().for_each(|argument| self.inside(&argument.value));
+    }
+
+    /// What a list is asked of its elements is its opposite.
+    fn link(&mut self, link: &Link) {
+        match &link.kind {
+            LinkKind::Call { name, arguments, .. } => match arguments.as_slice() {
+                [element, condition] if PREDICATES.contains(&&*name.text) => {
+                    self.inside(&element.value);
+                    self.condition(&condition.value);
+                }
+                arguments => self.arguments(arguments),
+            },
+            LinkKind::Index { index, .. } => self.inside(index),
+            LinkKind::Field { .. } => {}
+        }
+    }
+
+    /// Each comparison is another one.
+    fn comparisons(&mut self, rest: &[ChainLink]) {
+        for ChainLink { operator, operator_span, .. } in rest {
+            let other = match operator {
+                BinaryOp::And => "||",
+                BinaryOp::Or => "&&",
+                BinaryOp::Less => "<=",
+                BinaryOp::LessEqual => "<",
+                BinaryOp::Greater => ">=",
+                BinaryOp::GreaterEqual => ">",
+                // The opposite of an equality is the opposite of all of it.
+                BinaryOp::Equal
+                | BinaryOp::NotEqual
+                | BinaryOp::In
+                | BinaryOp::Add
+                | BinaryOp::Subtract
+                | BinaryOp::Multiply
+                | BinaryOp::Divide
+                | BinaryOp::Remainder => "",
+            };
+            // One operator of a chain alone would need parentheses around it.
+            if !other.is_empty() && (rest.len() == 1 || !matches!(operator, BinaryOp::And | BinaryOp::Or)) {
+                let written = self.text(*operator_span).to_owned();
+                self.replace(Kind::Guard, *operator_span, format!("`{written}` is `{other}`"), other);
             }
-            _ => {}
+        }
+    }
+
+    /// Of what `&&` or `||` joins, one after the other is left out.
+    fn operands(&mut self, first: &Expr, rest: &[ChainLink]) {
+        if !rest.iter().all(|link| matches!(link.operator, BinaryOp::And | BinaryOp::Or)) {
+            return;
+        }
+        let spans: Vec<Span> = std::iter::once(first.span).chain(rest.iter().map(|link| link.operand.span)).collect();
+        for (index, span) in spans.iter().enumerate() {
+            // With the operator that joins it to its neighbour.
+            let gone = match (index.checked_sub(1).and_then(|before| spans.get(before)), spans.get(index + 1)) {
+                (Some(before), _) => Span { start: before.end, end: span.end },
+                (None, Some(after)) => Span { start: span.start, end: after.start },
+                (None, None) => continue,
+            };
+            let what = format!("`{}` is left out", self.text(*span));
+            self.remove(Kind::Guard, gone, what);
         }
     }
 
@@ -81,7 +150,7 @@ impl Mutants<'_> {
     }
 
     /// A value is another one of its type, where the text tells which type it has.
-    fn value(&mut self, value: &Expr, what: &str) {
+    pub(super) fn value(&mut self, value: &Expr, what: &str) {
         let changed = match &value.kind {
             ExprKind::Literal(Literal::String(text)) => Some(
                 serde_json::Value::from(if text.is_empty() { "?".to_owned() } else { format!("{text}?") }).to_string(),
@@ -107,14 +176,11 @@ impl Mutants<'_> {
                 )),
                 _ => None,
             },
-            ExprKind::Object(_) => {
-                self.values(value);
-                None
-            }
             _ => None,
         };
         if let Some(changed) = changed {
             self.replace(Kind::Argument, value.span, format!("{what} is another one"), changed);
         }
+        if matches!(value.kind, ExprKind::Object(_)) { self.values(value) } else { self.inside(value) }
     }
 }

@@ -10,9 +10,9 @@ use crate::syntax::ast;
 /// What a change is about.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Kind {
-    /// A condition: of a step, a reply, a failure, an `if`, an `ensure`.
+    /// A condition: of a step, a reply, a failure, an `if`, an `ensure`, a filter.
     Guard,
-    /// An argument of a call, or a field of a reply.
+    /// An argument of a call, a field of a reply, or what a `let` gives.
     Argument,
     /// How often, and for what, a call is tried again.
     Retry,

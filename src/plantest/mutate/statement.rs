@@ -4,7 +4,7 @@ use super::{Kind, Mutants};
 use crate::diag::Edit;
 use crate::source::Span;
 use crate::syntax::ast::{
-    After, ArmBody, Block, Clause, ClauseKind, EntryKey, ErrorPattern, Expr, ExprKind, Guarded, Literal, Statement,
+    ArmBody, Block, Clause, ClauseKind, EntryKey, ErrorPattern, Expr, ExprKind, Guarded, Literal, Statement,
     StatementKind, Step, StepBody, Undo,
 };
 
@@ -32,6 +32,7 @@ impl Mutants<'_> {
                     self.block(body);
                 }
             }
+            StatementKind::Parallel(body) => body.statements.iter().for_each(|statement| self.statement(statement)),
             StatementKind::Ensure { condition, .. } => {
                 self.condition(condition);
                 self.remove(Kind::Guard, statement.span, "the `ensure` is gone");
@@ -57,8 +58,8 @@ impl Mutants<'_> {
                 self.block(body);
             }
             StatementKind::Policy(settings) => self.policy(settings),
-            StatementKind::Allow(_) | StatementKind::Let { .. } | StatementKind::Task { .. } | StatementKind::Error => {
-            }
+            StatementKind::Let { name, value, .. } => self.value(value, &format!("`{}`", name.text)),
+            StatementKind::Allow(_) | StatementKind::Task { .. } | StatementKind::Error => {}
         }
     }
 
@@ -76,9 +77,20 @@ impl Mutants<'_> {
     fn step(&mut self, step: &Step) {
         match &step.body {
             StepBody::Call(call) => self.call(call),
-            StepBody::Do(body) | StepBody::Each { body, .. } | StepBody::Repeat { body, .. } => self.block(body),
+            StepBody::Do(body) => self.block(body),
+            StepBody::Each { list, body, .. } => {
+                self.inside(list);
+                self.block(body);
+            }
+            StepBody::Repeat { initial, body, .. } => {
+                self.value(initial, "the first state");
+                self.block(body);
+            }
             StepBody::Race(arms) => arms.iter().for_each(|(_, arm)| self.arm(arm)),
-            StepBody::Match { arms, .. } => arms.iter().for_each(|arm| self.arm(&arm.body)),
+            StepBody::Match { subject, arms } => {
+                self.inside(subject);
+                arms.iter().for_each(|arm| self.arm(&arm.body));
+            }
             StepBody::Ask { .. }
             | StepBody::Infer { .. }
             | StepBody::Input { .. }
@@ -94,7 +106,7 @@ impl Mutants<'_> {
         match arm {
             ArmBody::Expr(expression) => self.call_or_value(expression),
             ArmBody::Do(body) => self.block(body),
-            ArmBody::Fail { .. } => {}
+            ArmBody::Ask { .. } | ArmBody::Infer { .. } | ArmBody::Fail { .. } => {}
         }
     }
 
@@ -104,7 +116,7 @@ impl Mutants<'_> {
                 self.condition(condition);
                 self.remove(Kind::Guard, clause.span, "the `when` is gone");
             }
-            ClauseKind::After(After::Names(_)) => self.remove(Kind::Order, clause.span, "the `after` is gone"),
+            ClauseKind::After(_) => self.remove(Kind::Order, clause.span, "the `after` is gone"),
             ClauseKind::Confirm { .. } => self.remove(Kind::Safety, clause.span, "the `confirm` is gone"),
             ClauseKind::Retry(settings) => {
                 self.retry(settings);
@@ -131,9 +143,10 @@ impl Mutants<'_> {
                 }
                 self.remove(Kind::Safety, clause.span, "the `undo` is gone");
             }
-            ClauseKind::After(After::None(_))
-            | ClauseKind::Timeout(_)
+            ClauseKind::Timeout(_)
+            | ClauseKind::By(_)
             | ClauseKind::Within(_)
+            | ClauseKind::Expires(_)
             | ClauseKind::Cache(_)
             | ClauseKind::Error => {}
         }

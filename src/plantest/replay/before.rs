@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::super::world::{Call, Reaction, Response, Source, failure};
-use super::told::{Answers, Attempt, Ended, Told};
+use super::lives::Lives;
+use super::told::{Answered, Answers, Attempt, Ended, Told};
 use crate::engine::{Asker, Asking};
 use crate::journal::{Given, StepError, Waiting};
 use crate::protocol::Sent;
@@ -19,33 +20,55 @@ const NEVER: Duration = Duration::from_hours(24 * 365 * 100);
 
 /// What the tools of then answered, by the paths of the steps that called them.
 pub struct Before {
-    calls: BTreeMap<Arc<str>, Vec<Answered>>,
+    calls: BTreeMap<Arc<str>, Vec<Called>>,
     tools: BTreeSet<Arc<str>>,
+    lives: Arc<Lives>,
 }
 
 /// A call of then.
-struct Answered {
+#[derive(Clone)]
+struct Called {
     /// Absent where a result was taken over, and nothing was called.
     tool: Option<Arc<str>>,
     outcome: Option<Result<Value, CallError>>,
+    begun_at: Duration,
     took: Duration,
 }
 
 impl Before {
-    pub fn new(told: &Told) -> Self {
-        let answered = |attempt: &Attempt| Answered {
-            tool: attempt.arguments.is_some().then(|| attempt.tool.clone()),
-            outcome: match &attempt.outcome {
-                Ended::Value(value) => Some(Ok(value.clone())),
-                Ended::Failed(error) => Some(Err(call_error(error))),
-                Ended::Open | Ended::Cut => None,
-            },
-            took: attempt.took,
-        };
-        let calls = told.steps.iter().map(|(path, step)| (path.clone(), step.attempts.iter().map(answered).collect()));
+    pub fn new(told: &Told, lives: Arc<Lives>) -> Self {
+        let calls = told.steps.iter();
+        let calls = calls.map(|(path, step)| (path.clone(), step.attempts.iter().flat_map(answered).collect()));
         let tools = told.steps.values().flat_map(|step| &step.attempts).map(|attempt| attempt.tool.clone());
-        Self { calls: calls.collect(), tools: tools.collect() }
+        Self { calls: calls.collect(), tools: tools.collect(), lives }
     }
+
+    /// How long an answer takes: until the moment at which it came then, which the time between two calls does not move;
+    /// as long as then where the call goes out later.
+    fn delay(&self, answered: &Called) -> Duration {
+        let early = answered.begun_at.saturating_sub(self.lives.elapsed());
+        early + answered.took
+    }
+}
+
+/// A call as often as it went out: those whose process died with them have no answer.
+fn answered(attempt: &Attempt) -> impl Iterator<Item = Called> {
+    let one = Called {
+        tool: attempt.arguments.is_some().then(|| attempt.tool.clone()),
+        outcome: match &attempt.outcome {
+            Ended::Value(value) => Some(Ok(value.clone())),
+            Ended::Failed(error) => Some(Err(call_error(error))),
+            Ended::Open | Ended::Cut => None,
+        },
+        begun_at: attempt.begun_at,
+        took: attempt.took,
+    };
+    let lost = attempt.lost;
+    (0..attempt.sent).map(
+        move |number| {
+            if number < lost { Called { outcome: None, ..one.clone() } } else { one.clone() }
+        },
+    )
 }
 
 impl Source for Before {
@@ -59,7 +82,7 @@ impl Source for Before {
         let (outcome, delay) = answered
             .outcome
             .clone()
-            .map_or_else(|| (never(), NEVER), |outcome| (outcome.map(Answer::Value), answered.took));
+            .map_or_else(|| (never(), NEVER), |outcome| (outcome.map(Answer::Value), self.delay(answered)));
         Some(Response { reaction: Reaction::Answer(outcome), delay })
     }
 
@@ -80,33 +103,40 @@ fn call_error(error: &StepError) -> CallError {
     CallError { class, message: first.message.to_string(), sent, retry_after: first.retry_after }
 }
 
-/// The people of then: they answer what they answered, after as long.
+/// The people of then: they answer what they answered, when they did; what is asked later than that, after as long.
 pub struct People {
-    answers: Mutex<Answers>,
+    answers: Arc<Mutex<Answers>>,
+    lives: Arc<Lives>,
 }
 
 impl People {
-    pub fn new(told: &Told) -> Self {
-        Self { answers: Mutex::new(told.answers.clone()) }
+    pub fn new(told: &Told, lives: Arc<Lives>) -> Self {
+        Self { answers: Arc::new(Mutex::new(told.answers.clone())), lives }
     }
 }
 
 impl Asker for People {
     fn ask(&self, asking: Asking) -> Pin<Box<dyn Future<Output = Option<Given>> + Send>> {
         // Nothing panics while it holds the lock, so what is behind a poisoned one is whole.
-        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
-        let next = answers.get_mut(&asking.path).and_then(VecDeque::pop_front);
+        let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        let next = answers.get(&asking.path).and_then(VecDeque::front).cloned();
         drop(answers);
-        let Some((took, mut given)) = next.filter(|_| asking.refused.is_none()) else {
+        let Some(Answered { at, took, mut given }) = next.filter(|_| asking.refused.is_none()) else {
             return Box::pin(std::future::ready(None));
         };
+        let left = at.saturating_sub(self.lives.elapsed());
+        let delay = if left.is_zero() { took } else { left };
         // What a form had before it was filled in is written down with what somebody added.
         if let (Waiting::Input, Some(fields)) = (asking.question.kind, given.value.as_object_mut()) {
             fields.retain(|name, _| asking.question.form.iter().any(|field| *field.name == **name));
         }
         given.by = given.by.or_else(|| asking.question.by.clone());
+        let answers = self.answers.clone();
         Box::pin(async move {
-            tokio::time::sleep(took).await;
+            tokio::time::sleep(delay).await;
+            // Only now: a process that dies before is followed by one that asks again.
+            let mut answers = answers.lock().unwrap_or_else(PoisonError::into_inner);
+            answers.get_mut(&asking.path).and_then(VecDeque::pop_front);
             Some(given)
         })
     }

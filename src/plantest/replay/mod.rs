@@ -2,12 +2,14 @@
 
 mod before;
 mod compare;
+mod lives;
 mod told;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use compare::{Difference, Kind, Views};
+pub use lives::Lives;
 pub use told::Told;
 
 use self::before::{Before, People};
@@ -41,13 +43,15 @@ pub struct Now {
 /// When what it did now cannot be read.
 pub fn live_again(stage: &Stage, program: &Arc<Program>, then: &Then) -> Result<Now, EntryError> {
     let test = Arc::new(bare(&program.plan));
-    let before = Before::new(&then.told);
-    let people = People::new(&then.told);
+    let lives = Arc::new(Lives::new(&then.told.deaths));
+    let before = Before::new(&then.told, lives.clone());
+    let people = People::new(&then.told, lives.clone());
     let again = Again {
         run: then.run.clone(),
         begun_at: then.told.begun_at,
         said: then.told.said.clone(),
         people: Arc::new(people),
+        lives,
     };
     let clerk = Clerk::new(&test);
     let players = Cast { sources: vec![Box::new(before)], clerk, replay: None, live: None, again: Some(again) };
@@ -59,7 +63,7 @@ pub fn live_again(stage: &Stage, program: &Arc<Program>, then: &Then) -> Result<
     for line in played.events.lines() {
         told.take(Entry::read(line.as_bytes())?, &mut kept)?;
     }
-    Ok(Now { played, told })
+    Ok(Now { played, told: told.finish() })
 }
 
 /// Where the run of then and that of now part, in the order of the plan.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use indexmap::IndexMap;
 use serde_json::Value as Json;
 
+use super::lives::Death;
 use crate::journal::{
     ARGUMENTS, Bound, Cancel, Entry, EntryError, EventName, Given, Kept, Move, OUTPUT, Said, Signal, StepError,
     Waiting, paths_below,
@@ -27,12 +28,26 @@ pub struct Told {
     pub answers: Answers,
     /// What was said from outside, each at its time since the beginning.
     pub said: Vec<(Duration, Said)>,
+    /// Where its processes died, in that order.
+    pub deaths: Vec<Death>,
+    /// What the process has written that is at work.
+    life: Death,
     /// When questions were asked, by the paths of their steps.
     asked: BTreeMap<Arc<str>, i128>,
 }
 
-/// What people answered, by the path of the question, and how long that took.
-pub type Answers = BTreeMap<Arc<str>, VecDeque<(Duration, Given)>>;
+/// What people answered, by the path of the question.
+pub type Answers = BTreeMap<Arc<str>, VecDeque<Answered>>;
+
+/// What somebody answered.
+#[derive(Clone)]
+pub struct Answered {
+    /// Since the beginning of the run.
+    pub at: Duration,
+    /// Since the question.
+    pub took: Duration,
+    pub given: Given,
+}
 
 /// What is told of a step.
 #[derive(Default)]
@@ -51,6 +66,11 @@ pub struct Attempt {
     pub sensitive: Vec<Arc<str>>,
     pub outcome: Ended,
     pub took: Duration,
+    /// When it went out, since the beginning of the run.
+    pub begun_at: Duration,
+    /// How often it went out, and how often its process died before it came back.
+    pub sent: u32,
+    pub lost: u32,
     begun: (i128, u64),
     /// The answer was not what `until` waits for.
     polls: bool,
@@ -84,9 +104,15 @@ impl Told {
     /// When its values cannot be had.
     pub fn take(&mut self, mut entry: Entry, kept: &mut Kept<'_>) -> Result<(), EntryError> {
         let at = entry.instant();
+        self.life.write(&entry);
         match entry.event {
             EventName::RunStarted => (self.begun_at, self.state) = (at, Some(RunState::Running)),
-            EventName::RunResumed => self.state = Some(RunState::Running),
+            EventName::RunResumed => {
+                if self.state == Some(RunState::Running) {
+                    self.died(Some(since(self.begun_at, at)));
+                }
+                self.state = Some(RunState::Running);
+            }
             EventName::RunPaused => self.state = Some(RunState::Paused),
             EventName::RunSettled => {
                 self.state = entry.run_state();
@@ -121,11 +147,30 @@ impl Told {
             | EventName::StepQueued
             | EventName::StepRetried
             | EventName::UsageReported
+            | EventName::ResultNoted
             | EventName::BudgetLow
             | EventName::TaskSet
             | EventName::ListenerFired => {}
         }
         Ok(())
+    }
+
+    /// Everything is told. A run that neither ended nor was paused has lost its process.
+    #[must_use]
+    pub fn finish(mut self) -> Self {
+        if self.state == Some(RunState::Running) {
+            self.died(None);
+        }
+        self
+    }
+
+    /// The process has died, and all calls that were out are lost with it.
+    fn died(&mut self, next_at: Option<Duration>) {
+        self.deaths.push(std::mem::take(&mut self.life).until(next_at));
+        let last = self.steps.values_mut().filter_map(|step| step.attempts.last_mut());
+        for attempt in last.filter(|attempt| matches!(attempt.outcome, Ended::Open) && !attempt.polls) {
+            attempt.lost += 1;
+        }
     }
 
     fn say(&mut self, at: i128, said: Said) {
@@ -138,7 +183,8 @@ impl Told {
         let step = path.strip_suffix(".confirm").unwrap_or(&path);
         let asked = self.asked.get(step).or_else(|| self.asked.get(&path)).copied().unwrap_or(at);
         let given = Given { path: path.clone(), value, by: entry.by, note: entry.note };
-        self.answers.entry(path).or_default().push_back((since(asked, at), given));
+        let answered = Answered { at: since(self.begun_at, at), took: since(asked, at), given };
+        self.answers.entry(path).or_default().push_back(answered);
         Ok(())
     }
 
@@ -156,15 +202,20 @@ impl Told {
             sensitive,
             outcome: Ended::Open,
             took: Duration::ZERO,
+            begun_at: since(self.begun_at, at),
+            sent: 1,
+            lost: 0,
             begun,
             polls: false,
         };
         match step.attempts.last_mut() {
             Some(last) if last.polls && matches!(last.outcome, Ended::Open) => {
-                *last = Attempt { begun: last.begun, ..attempt }
+                *last = Attempt { begun: last.begun, begun_at: last.begun_at, lost: last.lost, ..attempt }
             }
             // Its process died with it, and another one has made it again.
-            Some(last) if matches!(last.outcome, Ended::Open) => *last = attempt,
+            Some(last) if matches!(last.outcome, Ended::Open) => {
+                *last = Attempt { sent: last.sent + 1, lost: last.lost, ..attempt };
+            }
             Some(_) | None => step.attempts.push(attempt),
         }
         Ok(())
@@ -194,6 +245,9 @@ impl Told {
             sensitive: Vec::new(),
             outcome: Ended::Value(output),
             took: Duration::ZERO,
+            begun_at: Duration::ZERO,
+            sent: 1,
+            lost: 0,
             begun: (0, 0),
             polls: false,
         };

@@ -115,11 +115,11 @@ impl Checker<'_> {
         let ty = self.result(function, name, &typed, &spans, false);
         let nodes: Vec<Node> = typed.into_iter().map(|typed| typed.node).collect();
         if ty != Type::Invalid
-            && let Some(value) = self.folded(function, nodes.iter(), span)
+            && let Some(value) = folded(function, &nodes)
         {
             return Typed::new(Op::Constant(value), ty, span);
         }
-        if let Some((subject, pattern)) = self.constant_pattern(function, nodes.first(), nodes.get(1)) {
+        if let (Some(pattern), Some(subject)) = (constant_pattern(function, nodes.get(1)), nodes.first()) {
             return Typed::new(Op::Matches { subject: Box::new(subject.clone()), pattern }, ty, span);
         }
         Typed::new(Op::Call { function, arguments: nodes }, ty, span)
@@ -154,46 +154,6 @@ impl Checker<'_> {
         }
     }
 
-    /// The value of a function of constants. One that always fails is a finding.
-    pub(super) fn folded<'n>(
-        &mut self,
-        function: &'static Function,
-        arguments: impl Iterator<Item = &'n Node>,
-        span: Span,
-    ) -> Option<Value> {
-        let values: Vec<Value> = arguments.map(|node| node.constant().cloned()).collect::<Option<_>>()?;
-        match (function.body)(&values) {
-            Ok(value) => Some(value),
-            Err(failure) => {
-                if failure.kind != builtins::FailureKind::NoOverload {
-                    self.report(report::always_fails(function.name, &failure, span));
-                }
-                None
-            }
-        }
-    }
-
-    /// A pattern that is known now, compiled once.
-    pub(super) fn constant_pattern<'n>(
-        &mut self,
-        function: &'static Function,
-        subject: Option<&'n Node>,
-        pattern: Option<&Node>,
-    ) -> Option<(&'n Node, Arc<regex::Regex>)> {
-        if function.name != "matches" {
-            return None;
-        }
-        let (subject, node) = (subject?, pattern?);
-        let text = node.constant()?.as_str()?;
-        match builtins::compile_pattern(text) {
-            Ok(pattern) => Some((subject, Arc::new(pattern))),
-            Err(failure) => {
-                self.report(report::always_fails("matches", &failure, node.span));
-                None
-            }
-        }
-    }
-
     /// `has(x.y)`: whether the field is there; `has(x)`: whether the value is not null.
     fn has(&mut self, arguments: &[ast::Argument], span: Span) -> Typed {
         let [argument] = arguments else {
@@ -215,4 +175,18 @@ impl Checker<'_> {
         };
         Typed::new(Op::Has(Box::new(typed.node)), Type::Bool, span)
     }
+}
+
+/// The value of a function of constants, where it has one.
+fn folded(function: &'static Function, arguments: &[Node]) -> Option<Value> {
+    let values: Vec<Value> = arguments.iter().map(|node| node.constant().cloned()).collect::<Option<_>>()?;
+    (function.body)(&values).ok()
+}
+
+/// A pattern that is known now, compiled once.
+pub(super) fn constant_pattern(function: &'static Function, pattern: Option<&Node>) -> Option<Arc<regex::Regex>> {
+    if function.name != "matches" {
+        return None;
+    }
+    builtins::compile_pattern(pattern?.constant()?.as_str()?).ok().map(Arc::new)
 }

@@ -8,7 +8,7 @@ use crate::builtins::Function;
 use crate::protocol::StepState;
 use crate::sema::{NameKind, Place};
 use crate::source::Span;
-use crate::types::Type;
+use crate::types::{Type, convert, converted, fit, keeps};
 use crate::value::{Key, Value};
 
 /// One checked expression.
@@ -22,6 +22,16 @@ pub struct Code {
     pub reads: Vec<Read>,
     /// How many variables of macros live at the same time.
     pub registers: u16,
+    /// What the place of the value makes of it, where it is not sure to stay as it is.
+    pub into: Option<Conversion>,
+}
+
+/// The conversion of a value into the type of its place.
+#[derive(Clone, Debug)]
+pub struct Conversion {
+    pub to: Arc<Type>,
+    /// Whether it is known before the run that the value fits.
+    pub sure: bool,
 }
 
 /// One outer name that an expression reads.
@@ -60,7 +70,8 @@ pub enum Op {
     /// A variable of a macro around this operation.
     Register(u16),
     Template(Vec<Piece>),
-    List(Vec<Node>),
+    /// Elements, each with its own type.
+    List(Vec<(Node, Type)>),
     Map(Vec<(MapKey, Node)>),
     Path {
         base: Box<Node>,
@@ -167,7 +178,11 @@ pub enum Operator {
     Subtract,
     Multiply,
     Divide,
+    /// `/` where the types say that it fails for a zero on the right, whatever stands on the left.
+    DivideNonzero,
     Remainder,
+    /// The same for `%`.
+    RemainderNonzero,
 }
 
 /// `xs.filter(x, …)` and its kin. The range is the value before the link.
@@ -190,6 +205,8 @@ pub enum MacroKind {
     ExistsOne,
     Map,
     Filter,
+    /// The elements in the order of what the body gives for each.
+    SortBy,
     TransformList,
     TransformMap,
     /// Every body is a map, whose entries are collected.
@@ -218,20 +235,37 @@ impl Code {
     #[must_use]
     pub fn literal(value: Value, ty: Type, span: Span) -> Self {
         let root = Node { span, op: Op::Constant(value) };
-        Self { ty, root, span, reads: Vec::new(), registers: 0 }
+        Self { ty, root, span, reads: Vec::new(), registers: 0, into: None }
     }
 
     /// The value of a step at a place, as if its name had been written.
     #[must_use]
     pub fn place(place: Place, name: Arc<str>, ty: Type, span: Span) -> Self {
         let read = Read { place, kind: ReadKind::Value, binding: NameKind::Step, name, span };
-        Self { ty, root: Node { span, op: Op::Place(place) }, span, reads: vec![read], registers: 0 }
+        Self { ty, root: Node { span, op: Op::Place(place) }, span, reads: vec![read], registers: 0, into: None }
+    }
+
+    /// The same, where the value goes into a place of type `to`: a constant is converted now, anything else by the run.
+    #[must_use]
+    pub fn placed(mut self, to: &Type) -> Self {
+        if self.is_invalid() || keeps(&self.ty, to) {
+            return self;
+        }
+        let known = self.root.constant().map(|value| convert(value.clone(), to));
+        let sure = fit(&self.ty, to).fits();
+        self.ty = converted(&self.ty, to);
+        match known {
+            Some(Ok(value)) => self.root.op = Op::Constant(value),
+            // What cannot be is told by whoever checks the types, or when it is evaluated.
+            Some(Err(_)) | None => self.into = Some(Conversion { to: Arc::new(to.clone()), sure }),
+        }
+        self
     }
 
     /// The value of an expression that reads nothing and was folded.
     #[must_use]
     pub fn constant(&self) -> Option<&Value> {
-        self.root.constant()
+        self.root.constant().filter(|_| self.into.is_none())
     }
 
     /// Whether an earlier finding keeps this from being evaluated.

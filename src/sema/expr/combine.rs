@@ -3,7 +3,7 @@
 use super::literal::widened;
 use super::{Node, Op, Operator};
 use crate::builtins::operators::Arithmetic;
-use crate::types::{ObjectType, Rest, Type, error_object, fit, result_union};
+use crate::types::{ObjectType, Rest, Type, error_object, keeps, result_union};
 
 /// So many different literals make a type that nobody wants to read; from there on their base stands for them.
 const TOLD_LITERALS: usize = 12;
@@ -29,8 +29,8 @@ pub(super) fn arithmetic_of(operator: Operator) -> Option<Arithmetic> {
         Operator::Add => Some(Arithmetic::Add),
         Operator::Subtract => Some(Arithmetic::Subtract),
         Operator::Multiply => Some(Arithmetic::Multiply),
-        Operator::Divide => Some(Arithmetic::Divide),
-        Operator::Remainder => Some(Arithmetic::Remainder),
+        Operator::Divide | Operator::DivideNonzero => Some(Arithmetic::Divide),
+        Operator::Remainder | Operator::RemainderNonzero => Some(Arithmetic::Remainder),
         Operator::Equal
         | Operator::NotEqual
         | Operator::Less
@@ -49,7 +49,7 @@ pub(super) fn arithmetic(operator: Operator, left: &Type, right: &Type) -> Optio
         (Type::Any, Type::Any) => Type::Any,
         (Type::Any, other) | (other, Type::Any) => {
             let numeric = matches!(other, Type::Int | Type::Uint | Type::Double);
-            let instant = sum && matches!(other, Type::Timestamp | Type::Duration);
+            let instant = sum && *other == Type::Timestamp || operator != Operator::Remainder && *other == Type::Duration;
             let joined = add && matches!(other, Type::String | Type::Bytes | Type::List(_));
             if !numeric && !instant && !joined {
                 return None;
@@ -67,9 +67,25 @@ pub(super) fn arithmetic(operator: Operator, left: &Type, right: &Type) -> Optio
         (Type::Timestamp, Type::Duration) if sum => Type::Timestamp,
         (Type::Duration, Type::Timestamp) if add => Type::Timestamp,
         (Type::Duration, Type::Duration) if sum => Type::Duration,
+        (Type::Duration, Type::Int) if matches!(operator, Operator::Multiply | Operator::Divide) => Type::Duration,
+        (Type::Int, Type::Duration) if operator == Operator::Multiply => Type::Duration,
+        (Type::Duration, Type::Duration) if operator == Operator::Divide => Type::Double,
         (Type::Timestamp, Type::Timestamp) if operator == Operator::Subtract => Type::Duration,
         _ => return None,
     })
+}
+
+/// The operator where a zero on the right fails whatever stands on the left.
+pub(super) fn exact(operator: Operator, left: &Type, right: &Type) -> Operator {
+    let counted = |ty: &Type| {
+        let counts = |member: &Type| matches!(widened(member), Type::Int | Type::Uint | Type::Duration);
+        *ty != Type::Never && ty.members().iter().all(counts)
+    };
+    match operator {
+        Operator::Divide if counted(left) && counted(right) => Operator::DivideNonzero,
+        Operator::Remainder if counted(left) && counted(right) => Operator::RemainderNonzero,
+        other => other,
+    }
 }
 
 /// Whether values of two types without alternatives have an order.
@@ -142,7 +158,7 @@ pub(super) fn common(types: impl IntoIterator<Item = Type>) -> Type {
 }
 
 fn takes(wide: &Type, narrow: &Type) -> bool {
-    matches!((wide, narrow), (Type::List(_), Type::List(_))) && fit(narrow, wide).fits()
+    matches!((wide, narrow), (Type::List(_), Type::List(_))) && keeps(narrow, wide)
 }
 
 /// Whether text can be put behind an expression without parentheses.

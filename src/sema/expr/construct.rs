@@ -230,9 +230,12 @@ pub(super) fn list_of(elements: Vec<Typed>, span: Span) -> Typed {
         nodes.push(element.node);
         types.push(element.ty);
     }
-    let ty = combine::common(types).list();
+    let ty = combine::common(types.iter().cloned()).list();
     let constants: Option<Vec<Value>> = nodes.iter().map(|node| node.constant().cloned()).collect();
-    let op = constants.map_or_else(|| Op::List(nodes), |values| Op::Constant(Value::from(values)));
+    let op = match constants {
+        Some(values) => Op::Constant(Value::from(values)),
+        None => Op::List(nodes.into_iter().zip(types).collect()),
+    };
     Typed::new(op, ty.bounded(), span)
 }
 
@@ -273,14 +276,24 @@ fn constant_map(entries: &[(MapKey, Node)]) -> Option<Value> {
     Some(Value::from(map))
 }
 
-/// The first operand that is there: null is only left where the last one admits it.
+/// The first operand that is there: null is only left where the last one admits it, and what stands behind an operand
+/// that is always there is never the value.
 pub(super) fn coalesced(operands: Vec<Typed>, span: Span) -> Typed {
     let count = operands.len();
     let mut nodes = Vec::with_capacity(count);
     let mut types = Vec::with_capacity(count);
+    let mut decided = false;
     for (position, operand) in operands.into_iter().enumerate() {
-        types.push(if position + 1 == count { operand.ty } else { operand.ty.without_null() });
+        if !decided {
+            decided = is_there(&operand.ty);
+            types.push(if position + 1 == count { operand.ty } else { operand.ty.without_null() });
+        }
         nodes.push(operand.node);
     }
     Typed::new(Op::Coalesce(nodes), Type::union(types), span)
+}
+
+/// Whether a value of this type is never null, and something is known of it.
+fn is_there(ty: &Type) -> bool {
+    !ty.admits_null() && !matches!(ty, Type::Any | Type::Invalid | Type::Never)
 }

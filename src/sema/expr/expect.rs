@@ -4,7 +4,7 @@ use super::{Checker, Expectation, MapKey, Typed, combine, construct, report};
 use crate::sema::expr::Node;
 use crate::source::Span;
 use crate::syntax::ast;
-use crate::types::{Fit, Literal, MapType, ObjectType, Rest, Type, fit};
+use crate::types::{Fit, Literal, MapType, ObjectType, Rest, Type, convert, fit};
 use crate::value::{Key, Value};
 
 impl Checker<'_> {
@@ -50,7 +50,13 @@ impl Checker<'_> {
         {
             self.lossy_number(number, span);
         }
-        let Fit::Cannot(mismatch) = fit(&typed.ty, expected) else { return typed };
+        let mismatch = match (fit(&typed.ty, expected), typed.node.constant()) {
+            (Fit::Cannot(mismatch), _) => Some(mismatch),
+            // The types leave it open, the value does not.
+            (Fit::Unknown, Some(value)) => convert(value.clone(), expected).err(),
+            (Fit::Unknown, None) | (Fit::Fits, _) => None,
+        };
+        let Some(mismatch) = mismatch else { return typed };
         let simple = combine::is_simple(&typed.node);
         let diagnostic = if mismatch.absent() && mismatch.path.is_empty() {
             report::absent_value(&typed.ty, expected, expectation, span, simple)

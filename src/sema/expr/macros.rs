@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Checker, Comprehension, Local, MacroKind, Op, Typed, literal, narrow, report};
+use super::{Checker, Comprehension, Local, MacroKind, Op, Typed, combine, literal, narrow, report};
 use crate::sema::Lookup;
 use crate::source::Span;
 use crate::syntax::ast;
@@ -23,6 +23,7 @@ pub(super) const NAMES: &[&str] = &[
     "existsOne",
     "map",
     "filter",
+    "sortBy",
     "transformList",
     "transformMap",
     "transformMapEntry",
@@ -40,6 +41,7 @@ pub(super) fn form(name: &str, arguments: usize) -> Option<Form> {
         ("map", 2) => (MacroKind::Map, 1, false),
         ("map", 3) => (MacroKind::Map, 1, true),
         ("filter", 2) => (MacroKind::Filter, 1, false),
+        ("sortBy", 2) => (MacroKind::SortBy, 1, false),
         ("transformList", 3) => (MacroKind::TransformList, 2, false),
         ("transformList", 4) => (MacroKind::TransformList, 2, true),
         ("transformMap", 3) => (MacroKind::TransformMap, 2, false),
@@ -80,7 +82,10 @@ impl Checker<'_> {
             self.shadows(variable, argument.span);
             variables.push(variable.clone());
         }
-        let Some(over) = range_of(&range) else {
+        let lists = |member: &Type| matches!(member, Type::List(_) | Type::Any | Type::Invalid | Type::Never);
+        let only_lists = form.kind == MacroKind::SortBy;
+        let over = range_of(&range).filter(|_| !only_lists || range.members().iter().all(lists));
+        let Some(over) = over else {
             self.report(report::not_a_list(&name.text, &range, place));
             return Err("no such overload: a macro goes over a list or a map");
         };
@@ -129,6 +134,10 @@ impl Checker<'_> {
                 variable
                     .map_or_else(|| over.single.clone(), |name| narrow::refined(&over.single, name, body_expression))
                     .list()
+            }
+            MacroKind::SortBy => {
+                self.sort_key(body, body_expression.span);
+                if *range == Type::Invalid { Type::Invalid } else { over.single.clone().list() }
             }
             MacroKind::Map | MacroKind::TransformList => body.ty.clone().list(),
             MacroKind::TransformMap => {
@@ -182,6 +191,14 @@ impl Checker<'_> {
         let name = name.cloned().unwrap_or_else(|| "".into());
         self.locals.push(Local { name, ty: ty.clone(), register, facts: self.facts.len() });
         register
+    }
+
+    /// What elements are sorted by: values of one kind that has an order.
+    fn sort_key(&mut self, key: &Typed, span: Span) {
+        let ty = self.present(key, span);
+        if combine::every_pair(&ty, &ty, combine::ordered).is_none() {
+            self.report(report::no_order(&ty, span));
+        }
     }
 
     fn predicate(&mut self, name: &str, typed: &Typed, span: Span) {

@@ -1,5 +1,6 @@
 //! Methods and macros behind a value: `x.startsWith(y)`, `xs.filter(x, …)`.
 
+use super::call::constant_pattern;
 use super::foreign::Root;
 use super::path::Walk;
 use super::{Checker, LinkOp, Node, Op, Typed, macros, report};
@@ -53,8 +54,7 @@ impl Checker<'_> {
         }
         walk.ty = ty;
         let nodes: Vec<Node> = all.into_iter().skip(1).map(|typed| typed.node).collect();
-        let subject = Node { span, op: Op::Fail("the receiver".into()) };
-        if let Some((_, pattern)) = self.constant_pattern(function, Some(&subject), nodes.first()) {
+        if let Some(pattern) = constant_pattern(function, nodes.first()) {
             return LinkOp::Matches(pattern);
         }
         LinkOp::Call { function, arguments: nodes }

@@ -29,7 +29,7 @@ use crate::syntax::ast;
 use crate::types::Type;
 
 pub use code::{
-    Code, Comprehension, Link, LinkOp, MacroKind, MapKey, Matcher, Node, Op, Operator, Piece, Read, ReadKind, StateTest,
+    Code, Comprehension, Conversion, Link, LinkOp, MacroKind, MapKey, Matcher, Node, Op, Operator, Piece, Read, ReadKind, StateTest,
 };
 pub(super) use narrow::opposite;
 pub use narrow::{atoms, negated_atoms};
@@ -163,10 +163,11 @@ impl<'a> Checker<'a> {
         self.finish(typed, expression.span)
     }
 
-    /// An expression whose value goes where `expected` is wanted. Parts of literals are checked where they stand.
+    /// An expression whose value goes where `expected` is wanted, and becomes a value of that type there. Parts of
+    /// literals are checked where they stand.
     pub fn check_against(&mut self, expression: &ast::Expr, expected: &Type, expectation: Expectation<'_>) -> Code {
         let typed = self.expected(expression, expected, expectation);
-        self.finish(typed, expression.span)
+        self.finish(typed, expression.span).placed(expected)
     }
 
     /// A condition: a bool, neither absent nor unknown.
@@ -177,7 +178,7 @@ impl<'a> Checker<'a> {
 
     fn finish(&mut self, typed: Typed, span: Span) -> Code {
         let registers = std::mem::take(&mut self.registers);
-        Code { ty: typed.ty, root: typed.node, span, reads: std::mem::take(&mut self.reads), registers }
+        Code { ty: typed.ty, root: typed.node, span, reads: std::mem::take(&mut self.reads), registers, into: None }
     }
 
     /// Any expression. Each kind has a function of its own, which keeps the frames of deep nesting small.

@@ -92,7 +92,7 @@ impl Checker<'_> {
             let folded = if links.is_empty() { folded(operator, &left.node, &right.node) } else { None };
             let op = folded.map(Op::Constant);
             if op.is_none() {
-                links.push((operator, right.node));
+                links.push((combine::exact(operator, &left.ty, &right.ty), right.node));
             }
             let so_far = Typed::new(op.unwrap_or_else(|| Op::Fail("a part of a chain".into())), ty, left_span);
             let before = std::mem::replace(&mut left, so_far);
@@ -129,7 +129,13 @@ impl Checker<'_> {
                 self.pairs(operator, left, right, sign, combine::ordered);
                 Type::Bool
             }
-            Operator::Add | Operator::Subtract | Operator::Multiply | Operator::Divide | Operator::Remainder => {
+            Operator::Add
+            | Operator::Subtract
+            | Operator::Multiply
+            | Operator::Divide
+            | Operator::DivideNonzero
+            | Operator::Remainder
+            | Operator::RemainderNonzero => {
                 self.pairs(operator, left, right, sign, |a, b| combine::arithmetic(operator, a, b))
             }
         }

@@ -170,6 +170,7 @@ fn takes(shape: &Shape, ty: &Type, bound: &mut Bound) -> bool {
             _ => false,
         },
         Shape::Entry(_) => matches!(ty, Type::Object(_) | Type::Map(_)),
+        Shape::Optional(inner) => *ty == Type::Null || takes(inner, ty, bound),
     }
 }
 
@@ -198,6 +199,7 @@ fn instance(shape: &Shape, bound: &Bound) -> Type {
             let fields = vec![field("key", Type::String), field("value", instance(value, bound))];
             Type::object(fields, Rest::Closed)
         }
+        Shape::Optional(inner) => instance(inner, bound).optional(),
         Shape::Variable(number) => bound.variables.get(usize::from(*number)).cloned().flatten().unwrap_or(Type::Any),
     }
 }
@@ -232,6 +234,7 @@ fn shape_text(shape: &Shape) -> String {
         Shape::List(Shape::Number) => format!("({})[]", shape_text(&Shape::Number)),
         Shape::List(element) => format!("{}[]", shape_text(element)),
         Shape::Map(key, value) => format!("map<{}, {}>", shape_text(key), shape_text(value)),
+        Shape::Optional(inner) => format!("{}?", shape_text(inner)),
         Shape::Entry(value) => format!("{{ key: string, value: {} }}", shape_text(value)),
         other => instance(other, &Bound::default()).to_string(),
     }

@@ -255,7 +255,7 @@ impl Checker<'_> {
         for member in walk.ty.clone().members() {
             match member {
                 Type::List(element) => {
-                    self.position(&typed, index.span);
+                    self.position(&typed, index.span, walk);
                     results.push((**element).clone());
                 }
                 Type::Map(map) => {
@@ -284,7 +284,14 @@ impl Checker<'_> {
     }
 
     /// The position in a list.
-    fn position(&mut self, index: &Typed, span: Span) {
+    fn position(&mut self, index: &Typed, span: Span, walk: &Walk) {
+        let only_lists = walk.ty.members().iter().all(|member| matches!(member, Type::List(_)));
+        if let Some(position) = index.node.constant().and_then(Value::as_int).filter(|position| *position < 0)
+            && only_lists
+            && walk.absence == Absence::Reported
+        {
+            self.report(report::negative_position(position, span));
+        }
         let present = self.present(index, span);
         let fits = |ty: &Type| {
             let ty = super::literal::widened(ty);

@@ -3,22 +3,25 @@
 //! Blocks live in one list and refer to each other by number, so that no pass over a plan, `Drop` included, recurses
 //! over it. An `if` leaves no block: its statements stand in the surrounding block under a guard.
 
+mod order;
 mod settings;
 mod step;
 mod task;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::expr::Code;
-use crate::source::Span;
+use crate::source::{SourceFile, Span};
 use crate::tools::Grant;
-use crate::types::{Effect, ErrorClass, Type};
+use crate::types::{ErrorClass, Type};
 
+pub use order::{Footprint, OrderClass, Touch};
 pub use settings::{Budget, Jitter, OnFailure, Policy, Retry};
 pub use step::{
-    Ask, Call, Clauses, Confirm, Each, Infer, Input, InputField, Recover, Repeat, Step, StepKind, Target, Touch, Undo,
-    Until, Verify, Wait,
+    Ask, Call, Clauses, Confirm, Each, Infer, Input, InputField, Recover, Repeat, Step, StepKind, Target, Undo, Until,
+    Verify, Wait,
 };
 pub use task::{Event, EventKind, FAILED, Listener, PlanTest, Set, Status, Task, TaskId, TaskTest};
 
@@ -29,6 +32,8 @@ pub struct Plan {
     pub doc: Option<Arc<str>>,
     /// Of its name.
     pub span: Span,
+    /// The text that it stands in.
+    pub source: SourceFile,
     /// A hash of its text and of the plans that it calls.
     pub digest: Arc<str>,
     pub parameters: Vec<PlanParameter>,
@@ -41,10 +46,8 @@ pub struct Plan {
     pub blocks: Vec<Block>,
     /// Its milestones in source order, by [`TaskId`].
     pub tasks: Vec<Task>,
-    /// The highest class of its steps.
-    pub effect: Effect,
-    /// What its calls touch.
-    pub touches: Vec<Touch>,
+    /// What its steps do.
+    pub does: Footprint,
     /// The plans that it calls, by [`Target::Plan`].
     pub plans: Vec<Arc<Plan>>,
     /// What `run` cannot execute yet: a place and its word.
@@ -83,6 +86,20 @@ pub struct Block {
     /// The nodes of each slot that more than one gives, in source order: branches of one `if` may define one name, and at
     /// most one of them runs.
     pub shared: BTreeMap<u32, Vec<u32>>,
+    /// Its `parallel` blocks, in source order.
+    pub parallels: Vec<Parallel>,
+}
+
+/// `parallel { … }`: statements of one block that have no place among each other. As a whole they have one.
+#[derive(Debug)]
+pub struct Parallel {
+    pub span: Span,
+    /// The nodes of its statements.
+    pub nodes: Range<u32>,
+    /// The part of the whole in the order of the block.
+    pub order: OrderClass,
+    /// The nodes of each `if` in it, whose statements keep the order of the page.
+    pub sequences: Vec<Range<u32>>,
 }
 
 /// One statement, or the condition of a guard.
@@ -170,6 +187,13 @@ impl Plan {
 }
 
 impl Block {
+    /// The `parallel` that a node stands in.
+    #[must_use]
+    pub fn parallel_around(&self, node: u32) -> Option<&Parallel> {
+        let place = self.parallels.partition_point(|parallel| parallel.nodes.end <= node);
+        self.parallels.get(place).filter(|parallel| parallel.nodes.contains(&node))
+    }
+
     /// The node with this number.
     #[must_use]
     pub fn node(&self, id: NodeId) -> &Node {
@@ -257,19 +281,36 @@ impl Node {
         if let Wait::Event { on, .. } = &**wait { Some(on) } else { None }
     }
 
-    /// Whether later effects wait for this to be decided.
+    /// Whether everything below waits for this to be decided: once it is taken, nothing below it happens.
     #[must_use]
     pub fn decides(&self) -> bool {
         match self.kind {
             NodeKind::Ensure { .. } => true,
-            NodeKind::Fail(_) | NodeKind::Reply(_) | NodeKind::Yield(_) => !self.guard.is_empty(),
+            NodeKind::Fail(_) | NodeKind::Reply(_) | NodeKind::Yield(_) | NodeKind::Next(_) => !self.guard.is_empty(),
             NodeKind::Condition(_)
             | NodeKind::Let(_)
             | NodeKind::Step(_)
-            | NodeKind::Next(_)
             | NodeKind::Task(_)
             | NodeKind::Set(_)
             | NodeKind::Listener(_) => false,
+        }
+    }
+
+    /// Its part in the order of the block.
+    #[must_use]
+    pub fn order(&self) -> OrderClass {
+        match &self.kind {
+            NodeKind::Step(step) => step.order,
+            NodeKind::Set(_) => OrderClass::Barrier,
+            NodeKind::Condition(_)
+            | NodeKind::Let(_)
+            | NodeKind::Ensure { .. }
+            | NodeKind::Fail(_)
+            | NodeKind::Reply(_)
+            | NodeKind::Yield(_)
+            | NodeKind::Next(_)
+            | NodeKind::Task(_)
+            | NodeKind::Listener(_) => OrderClass::Pure,
         }
     }
 

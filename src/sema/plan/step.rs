@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{BlockId, Event, Retry};
+use super::{BlockId, Event, Footprint, OrderClass, Retry, Touch};
 use crate::sema::expr::{Code, Matcher};
 use crate::source::Span;
-use crate::types::{Effect, ErrorClass, ErrorPattern, Signature, Type};
+use crate::types::{Contract, Effect, ErrorClass, ErrorPattern, Signature, Type};
 
 /// A step with its clauses.
 #[derive(Debug)]
@@ -16,9 +16,9 @@ pub struct Step {
     /// The type of its value, recovered or not, without the absence that a guard brings.
     pub ty: Type,
     pub effect: Effect,
+    /// Its part in the order of the block, that of its arms included.
+    pub order: OrderClass,
     pub touches: Vec<Touch>,
-    /// `after none`: no order against other calls on the same state.
-    pub unordered: bool,
     /// Most steps have none.
     pub clauses: Option<Box<Clauses>>,
     pub recover: Vec<Recover>,
@@ -78,6 +78,8 @@ pub struct Call {
     pub arguments: Vec<(Arc<str>, Code)>,
     /// The class of this very call: some tools tell it by a constant argument.
     pub effect: Effect,
+    /// Whether only the run can tell if the arguments keep the tool's contract.
+    pub open: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -92,7 +94,10 @@ pub enum Target {
 pub struct Each {
     pub list: Code,
     pub max: Option<Code>,
+    /// How many elements may be at work at once.
     pub parallel: Option<Code>,
+    /// Its body holds a barrier: without `parallel` one element follows the other.
+    pub in_turn: bool,
     /// Evaluated in a frame of the body.
     pub by: Option<Code>,
     pub settle: bool,
@@ -174,25 +179,44 @@ pub struct Infer {
     pub returns: Type,
 }
 
-/// `input "…" [by "role"] [expires d] -> { … }`
+/// `input "…" -> { … } [by "role"] [within d]`; how long it is waited for is in the step's clauses.
 #[derive(Debug)]
 pub struct Input {
     pub prompt: Code,
     pub by: Option<Code>,
-    pub expires: Option<Code>,
     pub fields: Vec<InputField>,
 }
 
-/// `field: T = e` or `field: T in LIST`
+/// `field: T = e`, `field: T known e` or `field: T in LIST`
 #[derive(Debug)]
 pub struct InputField {
+    pub span: Span,
     pub name: Arc<str>,
+    /// What it is for, as the tool says that it is passed on to.
+    pub label: Option<Arc<str>>,
     pub ty: Type,
-    /// Nobody is asked for a field whose default is not null.
-    pub default: Option<Code>,
+    /// What stands in it, and may be changed.
+    pub prefill: Option<Code>,
+    /// Nobody is asked for a field of which something is known.
+    pub known: Option<Code>,
     pub options: Option<Code>,
+    /// The contracts of the arguments as which it is passed on.
+    pub contracts: Vec<Arc<Contract>>,
     /// The places in it that must not be shown; the empty path is all of it.
     pub sensitive: Vec<Arc<str>>,
+}
+
+impl InputField {
+    /// Whether every answer names it: nothing stands in it, it is asked for, and it cannot be absent.
+    #[must_use]
+    pub fn must_be_given(&self) -> bool {
+        self.prefill.is_none() && self.known.is_none() && !self.ty.admits_null()
+    }
+
+    /// The values that are written at it.
+    pub fn codes(&self) -> impl Iterator<Item = &Code> {
+        self.prefill.iter().chain(&self.known).chain(&self.options)
+    }
 }
 
 /// A step that only waits.
@@ -206,20 +230,12 @@ pub enum Wait {
     Event { on: Event, payload: Option<Type> },
 }
 
-/// The state that a call reads or changes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Touch {
-    pub namespace: Arc<str>,
-    /// A part of the namespace's state that is known to differ from other parts; all of it where unknown.
-    pub resource: Option<Arc<str>>,
-    pub effect: Effect,
-}
-
 impl Step {
     /// A step without clauses.
     #[must_use]
-    pub fn bare(span: Span, kind: StepKind, ty: Type, effect: Effect, touches: Vec<Touch>) -> Self {
-        Self { span, kind, ty, effect, touches, unordered: false, clauses: None, recover: Vec::new() }
+    pub fn bare(span: Span, kind: StepKind, ty: Type, does: Footprint) -> Self {
+        let Footprint { effect, order, touches } = does;
+        Self { span, kind, ty, effect, order, touches, clauses: None, recover: Vec::new() }
     }
 
     /// Where the clauses with this word stand.
@@ -272,21 +288,28 @@ impl Step {
         }
     }
 
-    /// Every block that it owns.
-    pub(super) fn inner(&self, visit: &mut dyn FnMut(BlockId)) {
-        match &self.kind {
-            StepKind::Do(body) => visit(*body),
-            StepKind::Each(each) => visit(each.body),
-            StepKind::Repeat(repeat) => visit(repeat.body),
-            StepKind::Race(branches) => branches.iter().for_each(|(_, body)| visit(*body)),
-            StepKind::Match { arms, .. } => arms.iter().for_each(|(_, body)| visit(*body)),
+    /// Every block that does its work.
+    pub fn bodies(&self) -> impl Iterator<Item = BlockId> {
+        let (one, branches, arms): (Option<BlockId>, &[_], &[_]) = match &self.kind {
+            StepKind::Do(body) => (Some(*body), &[], &[]),
+            StepKind::Each(each) => (Some(each.body), &[], &[]),
+            StepKind::Repeat(repeat) => (Some(repeat.body), &[], &[]),
+            StepKind::Race(branches) => (None, branches, &[]),
+            StepKind::Match { arms, .. } => (None, &[], arms),
             StepKind::Call(_)
             | StepKind::Ask(_)
             | StepKind::Infer(_)
             | StepKind::Input(_)
             | StepKind::Wait(_)
-            | StepKind::Damaged => {}
-        }
+            | StepKind::Damaged => (None, &[], &[]),
+        };
+        let branches = branches.iter().map(|(_, body)| *body);
+        one.into_iter().chain(branches).chain(arms.iter().map(|(_, body)| *body))
+    }
+
+    /// Every block that it owns.
+    pub(in crate::sema) fn inner(&self, visit: &mut dyn FnMut(BlockId)) {
+        self.bodies().for_each(&mut *visit);
         self.recover.iter().for_each(|arm| visit(arm.body));
         self.asides().for_each(visit);
     }
@@ -336,8 +359,8 @@ impl StepKind {
             }
             Self::Input(input) => {
                 visit(&input.prompt);
-                input.by.iter().chain(&input.expires).for_each(&mut *visit);
-                input.fields.iter().flat_map(|field| field.default.iter().chain(&field.options)).for_each(visit);
+                input.by.iter().for_each(&mut *visit);
+                input.fields.iter().flat_map(InputField::codes).for_each(visit);
             }
             Self::Wait(wait) => match &**wait {
                 Wait::For(code) | Wait::Until(code) => visit(code),

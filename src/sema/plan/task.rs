@@ -45,8 +45,6 @@ pub struct Set {
     pub status: Status,
     /// An object; what it gives is merged into the context of the task.
     pub context: Option<Code>,
-    /// It reads no step of its block and has no `after`, so it waits for everything above it there.
-    pub waits_for_all: bool,
 }
 
 /// `listener l on EVENT [-> T] [as e] [when e] [max N] { … }`: a block that runs once for each event that fires it.

@@ -17,7 +17,7 @@ const GATE: &str = "confirm";
 /// What stands at the path of an answer.
 enum Question<'p> {
     Gate(&'p Step),
-    Form(&'p Input),
+    Form(&'p Step, &'p Input),
     /// A call of which nobody knows whether it happened.
     Doubt(&'p Step),
 }
@@ -69,11 +69,15 @@ impl TestChecker<'_> {
         let class = ErrorClass::find(&name.text);
         match (&class, question) {
             (Some(ErrorClass::Denied(Denied::Human)), Question::Gate(_)) => return class,
-            (Some(ErrorClass::Denied(Denied::Expired)), question) if question.expires() => return class,
-            (Some(ErrorClass::Denied(Denied::Expired)), _) => {
+            (Some(ErrorClass::Expired), question) if question.expires() => return class,
+            (Some(ErrorClass::Expired), _) => {
                 let message = "this question never expires";
                 let finding = Diagnostic::new(&codes::tests::TEST_OUTCOME, name.span, message);
-                self.diagnostics.push(finding.help("give it an end with `expires 1d` in the plan"));
+                let end = match question {
+                    Question::Form(..) => "`within 1d`",
+                    Question::Gate(_) | Question::Doubt(_) => "`expires 1d`",
+                };
+                self.diagnostics.push(finding.help(format!("give it an end with {end} in the plan")));
                 return None;
             }
             _ => {}
@@ -154,9 +158,9 @@ impl Question<'_> {
                     [("approve", Type::Bool, true), ("by", Type::String, false), ("note", Type::String, false)];
                 Type::union([Type::Bool, object(fields)])
             }
-            Self::Form(input) => {
+            Self::Form(_, input) => {
                 let fields = input.fields.iter().map(|field| {
-                    let required = field.default.is_none() && !field.ty.admits_null();
+                    let required = field.must_be_given();
                     Field { name: field.name.clone(), ty: field.ty.clone(), required }
                 });
                 Type::Object(Arc::new(ObjectType { fields: fields.collect(), rest: Rest::Closed }))
@@ -168,10 +172,10 @@ impl Question<'_> {
     /// What people say who do not answer it.
     fn refusals(&self) -> &'static [&'static str] {
         match (self, self.expires()) {
-            (Self::Gate(_), true) => &["denied.human", "denied.expired"],
+            (Self::Gate(_), true) => &["denied.human", "expired"],
             (Self::Gate(_), false) => &["denied.human"],
-            (Self::Form(_), true) => &["denied.expired"],
-            (Self::Form(_) | Self::Doubt(_), _) => &[],
+            (Self::Form(..), true) => &["expired"],
+            (Self::Form(..) | Self::Doubt(_), _) => &[],
         }
     }
 
@@ -181,7 +185,7 @@ impl Question<'_> {
                 let confirm = step.clauses.as_ref().and_then(|clauses| clauses.confirm.as_ref());
                 confirm.is_some_and(|confirm| confirm.expires.is_some())
             }
-            Self::Form(input) => input.expires.is_some(),
+            Self::Form(step, _) => step.within().is_some(),
             Self::Doubt(_) => false,
         }
     }
@@ -241,7 +245,7 @@ fn question<'p>(plan: &'p Plan, place: &str) -> Option<Question<'p>> {
         let rest = place.strip_prefix(path);
         let asks = match (rest, &step.kind) {
             (Some(rest), _) if rest.strip_prefix('.') == Some(GATE) => has_gate(step).then_some(Question::Gate(step)),
-            (Some(""), StepKind::Input(input)) => Some(Question::Form(input)),
+            (Some(""), StepKind::Input(input)) => Some(Question::Form(step, input)),
             (Some(""), StepKind::Call(call)) if may_be_asked_about(step, call) => Some(Question::Doubt(step)),
             _ => None,
         };

@@ -77,13 +77,24 @@ pub enum Reaction {
     },
 }
 
+impl Reaction {
+    /// The value or the message of it.
+    fn code(&self) -> Option<&Code> {
+        match self {
+            Self::Value(code) => Some(code),
+            Self::Fail { message, .. } => message.as_ref(),
+            Self::Generated | Self::Crash { .. } => None,
+        }
+    }
+}
+
 /// What a person answers.
 #[derive(Debug)]
 pub struct TestAnswer {
     pub span: Span,
     /// `STEP` or `STEP.confirm`.
     pub path: Arc<str>,
-    /// A value, a refusal (`denied.human`), or nothing until it is too late (`denied.expired`).
+    /// A value, a refusal (`denied.human`), or nothing until it is too late (`expired`).
     pub reaction: Reaction,
     pub times: Option<u32>,
     pub delay: Duration,
@@ -172,6 +183,18 @@ impl SnapshotOf {
 }
 
 impl Test {
+    /// Every expression of it.
+    pub fn codes<'a>(&'a self, visit: &mut dyn FnMut(&'a Code)) {
+        self.tables.iter().flatten().flat_map(|row| &row.inputs).for_each(|(_, code)| visit(code));
+        for mock in &self.mocks {
+            mock.arguments.iter().for_each(|(_, code)| visit(code));
+            mock.reactions.iter().filter_map(|reaction| reaction.reaction.code()).for_each(&mut *visit);
+        }
+        self.answers.iter().filter_map(|answer| answer.reaction.code()).for_each(&mut *visit);
+        self.signals.iter().filter_map(|signal| signal.payload.as_ref()).for_each(&mut *visit);
+        self.expects.iter().for_each(|expect| visit(&expect.condition));
+    }
+
     /// Whether the plan is run: not where only findings and drawings are asked for.
     #[must_use]
     pub fn runs(&self) -> bool {

@@ -13,7 +13,7 @@ use crate::sema::finding::unknown;
 use crate::sema::plan::{Plan, StepKind, Target};
 use crate::source::Span;
 use crate::syntax::ast;
-use crate::types::{Auth, Denied, ErrorClass, Signature, Transient, Type, Validation, Validator};
+use crate::types::{Auth, Denied, ErrorClass, Signature, Transient, Type, Validation, encode};
 
 /// The tool that a `mock` names.
 enum Named {
@@ -167,7 +167,7 @@ impl TestChecker<'_> {
         let constant = code.constant().filter(|_| self.diagnostics.len() == before);
         let violation = constant
             .zip(signature.output_schema.as_ref())
-            .and_then(|(value, schema)| Validator::new(schema).ok()?.violations(&value.to_json()).into_iter().next());
+            .and_then(|(value, contract)| contract.violations(&encode(value, &signature.returns)).into_iter().next());
         if let Some(violation) = violation {
             let message = format!("the result of `{}` breaks the tool's contract: {violation}", signature.path());
             let finding = Diagnostic::new(&codes::types::SCHEMA_VIOLATION, value.span, message);
@@ -198,6 +198,7 @@ impl TestChecker<'_> {
             ErrorClass::UnknownOutcome => signature.is_none_or(|signature| !signature.effect.repeatable()),
             ErrorClass::Validation(_)
             | ErrorClass::Denied(_)
+            | ErrorClass::Expired
             | ErrorClass::Cancelled
             | ErrorClass::Budget(_)
             | ErrorClass::Internal => false,

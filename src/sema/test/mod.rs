@@ -16,6 +16,7 @@ use super::expr::{Checker, Code, Expectation};
 use super::file::Namespace;
 use super::finding::{duplicate_name, unknown};
 use super::plan::Plan;
+use super::scope::NoNames;
 use crate::diag::{Diagnostic, codes};
 use crate::source::Span;
 use crate::syntax::ast;
@@ -29,7 +30,6 @@ pub use item::{
     TestSignal,
 };
 pub use mock::{called, raisable};
-use scope::NoNames;
 
 /// Checks the `test` items of a file, in source order.
 pub(super) fn check(

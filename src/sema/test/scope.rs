@@ -6,23 +6,6 @@ use crate::sema::{Atom, Binding, Lookup, NameKind, Place, Scope};
 use crate::source::Span;
 use crate::types::Type;
 
-/// No names at all.
-pub(super) struct NoNames;
-
-impl Scope for NoNames {
-    fn lookup(&self, _: &str) -> Lookup {
-        Lookup::Missing
-    }
-
-    fn visible(&self) -> Vec<Arc<str>> {
-        Vec::new()
-    }
-
-    fn facts(&self) -> &[Atom] {
-        &[]
-    }
-}
-
 /// Names with their types, in the order of their slots.
 pub(super) struct Slots(pub Vec<(Arc<str>, Type)>);
 

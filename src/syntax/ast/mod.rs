@@ -21,7 +21,7 @@ pub use item::{
     Tool, TypeItem, Use, UseNamespace,
 };
 pub use statement::{
-    After, Arm, ArmBody, Block, Clause, ClauseKind, ErrorPattern, Guarded, InputField, Statement, StatementKind, Step,
+    Arm, ArmBody, Block, Clause, ClauseKind, ErrorPattern, Guarded, InputField, Statement, StatementKind, Step,
     StepBody, Undo, WaitFor,
 };
 pub use type_expr::{FieldType, TypeExpr, TypeExprKind, TypeSuffix};

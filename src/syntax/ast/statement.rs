@@ -38,6 +38,8 @@ pub enum StatementKind {
         arms: Vec<(Expr, Block)>,
         otherwise: Option<Block>,
     },
+    /// `parallel { … }`: its statements have no place among each other.
+    Parallel(Block),
     /// `task t "title" [statuses [a, b]] [{ field: T }] [external]`
     Task {
         name: Name,
@@ -53,7 +55,7 @@ pub enum StatementKind {
         status: Name,
         context: Option<Box<Expr>>,
         when: Option<Box<Expr>>,
-        after: Option<After>,
+        after: Option<Vec<Name>>,
     },
     /// `listener l on COND [-> T] [as e] [when e] [max N] { … }`
     Listener {
@@ -139,11 +141,11 @@ pub enum StepBody {
         subject: Expr,
         arms: Vec<Arm>,
     },
-    /// `input "…" [by "role"] [expires d] -> { … }`
+    /// `input "…" -> { … }`
     Input {
         prompt: Expr,
-        by: Option<Box<Expr>>,
-        expires: Option<Box<Expr>>,
+        /// The braces and what they hold.
+        form: Span,
         fields: Vec<InputField>,
     },
     Wait(WaitFor),
@@ -161,12 +163,15 @@ pub enum WaitFor {
     Condition { on: Expr, payload: Option<Box<TypeExpr>> },
 }
 
-/// `field: T = e` or `field: T in LIST`
+/// `field: T = e`, `field: T known e` or `field: T in LIST`
 #[derive(Debug)]
 pub struct InputField {
     pub name: Name,
     pub ty: TypeExpr,
-    pub default: Option<Box<Expr>>,
+    /// What stands in the field and may be changed.
+    pub prefill: Option<Box<Expr>>,
+    /// What makes the question needless, unless it is null.
+    pub known: Option<Box<Expr>>,
     pub options: Option<Box<Expr>>,
 }
 
@@ -184,6 +189,18 @@ pub enum ArmBody {
     /// A tool call or a value: names decide, so the checker does.
     Expr(Expr),
     Do(Block),
+    /// `ask agent("…", with: {…}) -> T`
+    Ask {
+        agent: Name,
+        arguments: Vec<Argument>,
+        returns: TypeExpr,
+    },
+    /// `infer("…", model: "…", with: {…}) -> T`; the place is that of all of it.
+    Infer {
+        span: Span,
+        arguments: Vec<Argument>,
+        returns: TypeExpr,
+    },
     /// `fail class "…"`
     Fail {
         class: Name,
@@ -200,7 +217,9 @@ pub struct Clause {
 #[derive(Debug)]
 pub enum ClauseKind {
     When(Expr),
-    After(After),
+    After(Vec<Name>),
+    /// `by "role"` of an `input`.
+    By(Expr),
     Confirm {
         text: Expr,
         by: Option<Box<Expr>>,
@@ -208,6 +227,8 @@ pub enum ClauseKind {
     },
     Timeout(Expr),
     Within(Expr),
+    /// `expires d`, which an `input` has as `within d`.
+    Expires(Expr),
     /// An object of settings.
     Retry(Expr),
     Until {
@@ -248,25 +269,19 @@ impl ClauseKind {
         match self {
             Self::When(_) => 0,
             Self::After(_) => 1,
-            Self::Confirm { .. } => 2,
-            Self::Timeout(_) => 3,
-            Self::Within(_) => 4,
-            Self::Retry(_) => 5,
-            Self::Until { .. } => 6,
-            Self::Cache(_) => 7,
-            Self::Verify { .. } => 8,
-            Self::Recover { .. } => 9,
-            Self::Undo(_) => 10,
-            Self::Error => 11,
+            Self::By(_) => 2,
+            Self::Confirm { .. } => 3,
+            Self::Timeout(_) => 4,
+            Self::Within(_) | Self::Expires(_) => 5,
+            Self::Retry(_) => 6,
+            Self::Until { .. } => 7,
+            Self::Cache(_) => 8,
+            Self::Verify { .. } => 9,
+            Self::Recover { .. } => 10,
+            Self::Undo(_) => 11,
+            Self::Error => 12,
         }
     }
-}
-
-/// `after a, b` or `after none`.
-#[derive(Debug)]
-pub enum After {
-    None(Span),
-    Names(Vec<Name>),
 }
 
 /// What a `recover` arm catches.

@@ -5,8 +5,8 @@ use serde_json::Value;
 use super::print::{Encoder, Object, documented, named, tool_call};
 use crate::source::Span;
 use crate::syntax::ast::{
-    After, Argument, ArmBody, Block, Clause, ClauseKind, ErrorPattern, Expr, Guarded, InputField, Statement,
-    StatementKind, Step, StepBody, Undo, WaitFor,
+    Argument, ArmBody, Block, Clause, ClauseKind, ErrorPattern, Expr, Guarded, InputField, Name, Statement,
+    StatementKind, Step, StepBody, TypeExpr, Undo, WaitFor,
 };
 use crate::syntax::{canonical_pattern, canonical_type};
 
@@ -29,6 +29,11 @@ impl Encoder {
                 object
             }
             StatementKind::If { arms, otherwise } => self.branches(doc, arms, otherwise.as_ref()),
+            StatementKind::Parallel(body) => {
+                let mut object = documented("parallel", doc);
+                object.put("body", self.block(body));
+                object
+            }
             StatementKind::Task { .. } | StatementKind::Set { .. } => self.milestone(&statement.kind, doc),
             StatementKind::Listener { name, on, payload, binding, when, max, body } => {
                 let mut object = documented("listener", doc);
@@ -77,7 +82,7 @@ impl Encoder {
             object.name("status", Some(status));
             self.optional(&mut object, "context", context.as_deref());
             self.optional(&mut object, "when", when.as_deref());
-            after_key(&mut object, after.as_ref());
+            after_key(&mut object, after.as_deref());
         }
         object
     }
@@ -130,13 +135,9 @@ impl Encoder {
             StepBody::Call(call) => object.put("call", self.call(call)),
             StepBody::Ask { agent, arguments, returns } => {
                 object.name("agent", Some(agent));
-                self.prompted(object, arguments, span);
-                object.put("returns", canonical_type(returns));
+                self.prompted(object, arguments, returns, span);
             }
-            StepBody::Infer { arguments, returns } => {
-                self.prompted(object, arguments, span);
-                object.put("returns", canonical_type(returns));
-            }
+            StepBody::Infer { arguments, returns } => self.prompted(object, arguments, returns, span),
             StepBody::Do(block) => object.put("body", self.block(block)),
             StepBody::Each { element, index, list, max, parallel, by, settle, body } => {
                 object.name("element", Some(element));
@@ -163,10 +164,8 @@ impl Encoder {
                 let arms = arms.iter().map(|arm| self.arm("pattern", &canonical_pattern(&arm.pattern), &arm.body));
                 object.put("arms", arms.collect::<Vec<_>>());
             }
-            StepBody::Input { prompt, by, expires, fields } => {
+            StepBody::Input { prompt, form: _, fields } => {
                 object.put("prompt", self.value(prompt));
-                self.optional(object, "by", by.as_deref());
-                self.optional(object, "expires", expires.as_deref());
                 object.put("fields", fields.iter().map(|field| self.input_field(field)).collect::<Vec<_>>());
             }
             StepBody::Wait(WaitFor::Duration(duration)) => object.put("duration", self.value(duration)),
@@ -187,7 +186,7 @@ impl Encoder {
         arm.done()
     }
 
-    fn prompted(&mut self, object: &mut Object, arguments: &[Argument], span: Span) {
+    fn prompted(&mut self, object: &mut Object, arguments: &[Argument], returns: &TypeExpr, span: Span) {
         let (prompt, rest) = match arguments {
             [first, rest @ ..] if first.name.is_none() => (Some(&first.value), rest),
             all => (None, all),
@@ -200,13 +199,15 @@ impl Encoder {
                 self.refuse(span, "arguments that are given twice or without a name have no JSON form");
             }
         }
+        object.put("returns", canonical_type(returns));
     }
 
     fn input_field(&mut self, field: &InputField) -> Value {
         let mut object = Object::new();
         object.name("name", Some(&field.name));
         object.put("type", canonical_type(&field.ty));
-        self.optional(&mut object, "default", field.default.as_deref());
+        self.optional(&mut object, "prefill", field.prefill.as_deref());
+        self.optional(&mut object, "known", field.known.as_deref());
         self.optional(&mut object, "options", field.options.as_deref());
         object.done()
     }
@@ -222,6 +223,17 @@ impl Encoder {
             ArmBody::Do(block) => {
                 let mut object = Object::kind("do");
                 object.put("body", self.block(block));
+                object
+            }
+            ArmBody::Ask { agent, arguments, returns } => {
+                let mut object = Object::kind("ask");
+                object.name("agent", Some(agent));
+                self.prompted(&mut object, arguments, returns, agent.span);
+                object
+            }
+            ArmBody::Infer { span, arguments, returns } => {
+                let mut object = Object::kind("infer");
+                self.prompted(&mut object, arguments, returns, *span);
                 object
             }
             ArmBody::Fail { class, message } => self.failure(class, message.as_deref()),
@@ -242,8 +254,12 @@ impl Encoder {
                 ClauseKind::Confirm { text, by, expires } => {
                     object.put("confirm", self.confirm(text, by.as_deref(), expires.as_deref()));
                 }
+                ClauseKind::By(role) => object.put("by", self.value(role)),
                 ClauseKind::Timeout(duration) => object.put("timeout", self.value(duration)),
-                ClauseKind::Within(duration) => object.put("within", self.value(duration)),
+                // Elsewhere than at a form the check refuses it.
+                ClauseKind::Within(duration) | ClauseKind::Expires(duration) => {
+                    object.put("within", self.value(duration))
+                }
                 ClauseKind::Retry(settings) => object.put("retry", self.settings(settings)),
                 ClauseKind::Until { condition, every } => {
                     let mut until = Object::new();
@@ -328,10 +344,8 @@ fn step_kind(body: &StepBody) -> &'static str {
     }
 }
 
-fn after_key(object: &mut Object, after: Option<&After>) {
-    match after {
-        None => {}
-        Some(After::None(_)) => object.put("after", Vec::<Value>::new()),
-        Some(After::Names(names)) => object.names("after", names),
+fn after_key(object: &mut Object, after: Option<&[Name]>) {
+    if let Some(names) = after {
+        object.names("after", names);
     }
 }

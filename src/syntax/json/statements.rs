@@ -12,7 +12,7 @@ use crate::diag::codes::text as codes;
 use crate::source::Span;
 use crate::syntax::MAX_BLOCKS;
 use crate::syntax::ast::{
-    After, Argument, Arm, ArmBody, Block, Clause, ClauseKind, ErrorPattern, Guarded, InputField, Name, Statement,
+    Argument, Arm, ArmBody, Block, Clause, ClauseKind, ErrorPattern, Guarded, InputField, Name, Statement,
     StatementKind, Step, StepBody, Undo, WaitFor,
 };
 use crate::syntax::place::Place;
@@ -55,6 +55,7 @@ impl Reader<'_> {
                 value: self.value(fields, "value"),
             },
             "if" => self.if_statement(fields, place.inner()),
+            "parallel" => StatementKind::Parallel(self.block(fields, "body", Place::Parallel)),
             "ensure" => StatementKind::Ensure {
                 condition: self.value(fields, "condition"),
                 message: Box::new(self.value(fields, "message")),
@@ -95,7 +96,7 @@ impl Reader<'_> {
             step => StatementKind::Step(Box::new(Step {
                 name: self.name(fields, "name"),
                 body: self.step_body(step, fields),
-                clauses: self.clauses(fields),
+                clauses: self.clauses(step, fields),
             })),
         }
     }
@@ -117,10 +118,10 @@ impl Reader<'_> {
         Guarded { value: self.value(fields, "value"), when: self.optional_value(fields, "when").map(Box::new) }
     }
 
-    fn after(&mut self, fields: &Fields<'_>) -> Option<After> {
-        let place = span(fields.get("after")?);
+    fn after(&mut self, fields: &Fields<'_>) -> Option<Vec<Name>> {
+        fields.get("after")?;
         let names = self.names(fields, "after", Word::Name);
-        Some(if names.is_empty() { After::None(place) } else { After::Names(names) })
+        (!names.is_empty()).then_some(names)
     }
 
     fn step_body(&mut self, kind: &str, fields: &Fields<'_>) -> StepBody {
@@ -144,8 +145,7 @@ impl Reader<'_> {
             "match" => StepBody::Match { subject: self.value(fields, "subject"), arms: self.match_arms(fields) },
             "input" => StepBody::Input {
                 prompt: self.message(fields, "prompt").unwrap_or_else(|| missing(fields.span)),
-                by: self.optional_value(fields, "by").map(Box::new),
-                expires: self.optional_value(fields, "expires").map(Box::new),
+                form: fields.get("fields").map_or(fields.span, span),
                 fields: self.input_fields(fields),
             },
             "wait" => StepBody::Wait(WaitFor::Duration(self.value(fields, "duration"))),
@@ -212,6 +212,16 @@ impl Reader<'_> {
         match kind {
             "call" => ArmBody::Expr(self.call(&fields, "call")),
             "do" => ArmBody::Do(self.block(&fields, "body", Place::Value)),
+            "ask" => ArmBody::Ask {
+                agent: self.name(&fields, "agent"),
+                arguments: self.prompted(&fields),
+                returns: self.ty(&fields, "returns"),
+            },
+            "infer" => ArmBody::Infer {
+                span: fields.span,
+                arguments: self.prompted(&fields),
+                returns: self.ty(&fields, "returns"),
+            },
             "fail" => {
                 let class = self.class(&fields);
                 ArmBody::Fail { class, message: self.message(&fields, "message").map(Box::new) }
@@ -232,7 +242,8 @@ impl Reader<'_> {
             form.push(InputField {
                 name,
                 ty: self.ty(&fields, "type"),
-                default: self.optional_value(&fields, "default").map(Box::new),
+                prefill: self.optional_value(&fields, "prefill").map(Box::new),
+                known: self.optional_value(&fields, "known").map(Box::new),
                 options: self.optional_value(&fields, "options").map(Box::new),
             });
         }
@@ -246,7 +257,7 @@ impl Reader<'_> {
     }
 
     /// The clauses of a step, in the order in which the language prints them.
-    fn clauses(&mut self, fields: &Fields<'_>) -> Vec<Clause> {
+    fn clauses(&mut self, kind: &str, fields: &Fields<'_>) -> Vec<Clause> {
         let mut clauses = Vec::new();
         let mut push = |key: &str, kind: Option<ClauseKind>| {
             let place = fields.get(key).map_or(fields.span, span);
@@ -254,6 +265,10 @@ impl Reader<'_> {
         };
         push("when", self.optional_value(fields, "when").map(ClauseKind::When));
         push("after", self.after(fields).map(ClauseKind::After));
+        if kind == "input" {
+            // That of an `each` is no clause.
+            push("by", self.optional_value(fields, "by").map(ClauseKind::By));
+        }
         push("confirm", self.confirm(fields));
         push("timeout", self.optional_value(fields, "timeout").map(ClauseKind::Timeout));
         push("within", self.optional_value(fields, "within").map(ClauseKind::Within));

@@ -4,7 +4,7 @@ use super::{Children, DamageKind, Lowering, Node, missing, name};
 use crate::diag::codes::text as codes;
 use crate::diag::{Diagnostic, Edit};
 use crate::source::Span;
-use crate::syntax::ast::{After, Clause, ClauseKind, ErrorPattern, Expr, ExprKind, Name, TypeExpr, Undo};
+use crate::syntax::ast::{Clause, ClauseKind, ErrorPattern, Expr, ExprKind, Name, TypeExpr, Undo};
 use crate::syntax::grammar::quiet::Rule;
 use crate::syntax::place::Place;
 
@@ -12,7 +12,7 @@ use crate::syntax::place::Place;
 #[derive(Default)]
 pub(super) struct Attributes {
     pub when: Option<Box<Expr>>,
-    pub after: Option<After>,
+    pub after: Option<Vec<Name>>,
     pub max: Option<Box<Expr>>,
     pub parallel: Option<Box<Expr>>,
     pub by: Option<Box<Expr>>,
@@ -26,22 +26,23 @@ pub(super) struct Attributes {
 }
 
 impl Lowering<'_> {
-    /// The clauses that come next.
-    pub(super) fn clauses(&mut self, parts: &mut Children<'_>) -> Vec<Clause> {
-        let mut clauses = Vec::new();
-        let mut seen: Vec<(&str, Span)> = Vec::new();
+    /// The clauses that come next, behind those that stand in the head of the step.
+    pub(super) fn clauses(&mut self, parts: &mut Children<'_>, mut clauses: Vec<Clause>) -> Vec<Clause> {
         while let Some(node) = parts.next() {
-            let span = self.trim(self.span(&node));
-            let clause = Clause { span, kind: self.clause(node, span) };
-            if let Some(word) = clause_word(&clause.kind) {
-                match seen.iter().find(|(other, _)| *other == word) {
-                    Some((_, first)) => self.repeated_clause(word, span, *first),
-                    None => seen.push((word, span)),
-                }
-            }
-            clauses.push(clause);
+            self.add_clause(node, &mut clauses);
         }
         clauses
+    }
+
+    pub(super) fn add_clause(&mut self, node: Node<'_>, clauses: &mut Vec<Clause>) {
+        let span = self.trim(self.span(&node));
+        let kind = self.clause(node, span);
+        if let Some(word) = clause_word(&kind)
+            && let Some(first) = clauses.iter().find(|other| clause_word(&other.kind) == Some(word))
+        {
+            self.repeated_clause(word, span, first.span);
+        }
+        clauses.push(Clause { span, kind });
     }
 
     fn clause(&mut self, node: Node<'_>, place: Span) -> ClauseKind {
@@ -58,6 +59,8 @@ impl Lowering<'_> {
             }
             Rule::timeout_clause => ClauseKind::Timeout(self.next_expression(&mut parts)),
             Rule::within_clause => ClauseKind::Within(self.next_expression(&mut parts)),
+            Rule::by_clause => ClauseKind::By(self.next_expression(&mut parts)),
+            Rule::expires_clause => ClauseKind::Expires(self.next_expression(&mut parts)),
             Rule::retry_clause => ClauseKind::Retry(self.next_expression(&mut parts)),
             Rule::until_clause => {
                 let condition = self.next_expression(&mut parts);
@@ -193,11 +196,8 @@ fn is_attribute(rule: Rule) -> bool {
     )
 }
 
-fn after(mut parts: Children<'_>) -> After {
-    match parts.take(Rule::after_none) {
-        Some(node) => After::None(node.span()),
-        None => After::Names(parts.nodes.map(|node| name(Some(node))).collect()),
-    }
+fn after(parts: Children<'_>) -> Vec<Name> {
+    parts.nodes.map(|node| name(Some(node))).collect()
 }
 
 fn error_pattern(node: Node<'_>) -> ErrorPattern {
@@ -215,7 +215,9 @@ fn clause_word(kind: &ClauseKind) -> Option<&'static str> {
         ClauseKind::After(_) => Some("after"),
         ClauseKind::Confirm { .. } => Some("confirm"),
         ClauseKind::Timeout(_) => Some("timeout"),
-        ClauseKind::Within(_) => Some("within"),
+        ClauseKind::By(_) => Some("by"),
+        // Two names of one bound: whoever writes both has written it twice.
+        ClauseKind::Within(_) | ClauseKind::Expires(_) => Some("within"),
         ClauseKind::Retry(_) => Some("retry"),
         ClauseKind::Until { .. } => Some("until"),
         ClauseKind::Cache(_) => Some("cache"),

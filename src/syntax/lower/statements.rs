@@ -45,6 +45,7 @@ impl Lowering<'_> {
             Rule::policy_statement => StatementKind::Policy(self.object(parts.next())),
             Rule::allow_statement => StatementKind::Allow(self.object(parts.next())),
             Rule::if_statement => self.if_statement(parts, place),
+            Rule::parallel_statement => StatementKind::Parallel(self.next_block(&mut parts, Place::Parallel)),
             Rule::task_statement => self.task(parts),
             Rule::set_statement => self.set(parts),
             Rule::ensure_statement => {
@@ -71,6 +72,12 @@ impl Lowering<'_> {
             Rule::reply_statement => "reply",
             Rule::yield_statement => "yield",
             Rule::next_statement => "next",
+            Rule::task_statement => "task",
+            Rule::set_statement => "set",
+            Rule::listener_statement => "listener",
+            Rule::ensure_statement => "ensure",
+            Rule::fail_statement => "fail",
+            Rule::parallel_statement => "parallel",
             _ => return,
         };
         let start = span.start as usize;
@@ -169,7 +176,7 @@ impl Lowering<'_> {
         let head = self.trim(Span { start: whole.start, end });
         self.damaged(head, DamageKind::Statement);
         self.next_block(&mut parts, Place::Unknown);
-        let clauses = self.clauses(&mut parts);
+        let clauses = self.clauses(&mut parts, Vec::new());
         match declared(self.text, head) {
             Some(StatementKind::Step(step)) => StatementKind::Step(Box::new(Step { clauses, ..*step })),
             Some(other) => other,

@@ -4,7 +4,9 @@ use super::clauses::Attributes;
 use super::expressions::SeenNames;
 use super::{Children, DamageKind, Lowering, Node, is_reserved, missing, name};
 use crate::source::Span;
-use crate::syntax::ast::{Arm, ArmBody, Expr, ExprKind, InputField, Step, StepBody, WaitFor};
+use crate::syntax::ast::{
+    Argument, Arm, ArmBody, Clause, Expr, ExprKind, InputField, Step, StepBody, TypeExpr, WaitFor,
+};
 use crate::syntax::grammar::quiet::Rule;
 use crate::syntax::place::Place;
 
@@ -12,8 +14,9 @@ impl Lowering<'_> {
     pub(super) fn step(&mut self, mut parts: Children<'_>) -> Step {
         let word = parts.take(Rule::name);
         let name = self.variable(word);
-        let body = parts.next().map_or(StepBody::Error, |node| self.step_body(node, name.span));
-        Step { name, body, clauses: self.clauses(&mut parts) }
+        let mut head = Vec::new();
+        let body = parts.next().map_or(StepBody::Error, |node| self.step_body(node, name.span, &mut head));
+        Step { name, body, clauses: self.clauses(&mut parts, head) }
     }
 
     /// A step whose text could not be read: its name, its clauses, and what its body reports are kept.
@@ -26,10 +29,11 @@ impl Lowering<'_> {
         }
         self.damaged(Span { start: whole.start, end }, DamageKind::Statement);
         self.next_block(&mut parts, Place::Unknown);
-        Step { name, body: StepBody::Error, clauses: self.clauses(&mut parts) }
+        Step { name, body: StepBody::Error, clauses: self.clauses(&mut parts, Vec::new()) }
     }
 
-    fn step_body(&mut self, node: Node<'_>, step: Span) -> StepBody {
+    /// Clauses that stand in the body go to `head`.
+    fn step_body(&mut self, node: Node<'_>, step: Span, head: &mut Vec<Clause>) -> StepBody {
         let whole = self.span(&node);
         let rule = node.rule();
         let mut parts = Children::of(node);
@@ -37,25 +41,31 @@ impl Lowering<'_> {
             Rule::call_body => StepBody::Call(self.next_expression(&mut parts)),
             Rule::ask_body => {
                 let agent = name(parts.take(Rule::name));
-                let arguments = parts.take(Rule::call_arguments).map(|node| self.arguments(node)).unwrap_or_default();
-                StepBody::Ask { agent, arguments, returns: self.next_type(&mut parts) }
+                let (arguments, returns) = self.prompted(&mut parts);
+                StepBody::Ask { agent, arguments, returns }
             }
             Rule::infer_body => {
-                let arguments = parts.take(Rule::call_arguments).map(|node| self.arguments(node)).unwrap_or_default();
-                StepBody::Infer { arguments, returns: self.next_type(&mut parts) }
+                let (arguments, returns) = self.prompted(&mut parts);
+                StepBody::Infer { arguments, returns }
             }
             Rule::do_body => StepBody::Do(self.next_block(&mut parts, Place::Value)),
             Rule::each_body | Rule::damaged_each => self.each(parts, step),
             Rule::repeat_body | Rule::damaged_repeat => self.repeat(parts, step),
             Rule::race_body => self.race(parts),
             Rule::match_body => self.match_body(parts),
-            Rule::input_body => self.input(parts),
+            Rule::input_body => self.input(parts, head),
             Rule::wait_body => self.wait(parts),
             _ => {
                 self.damaged(whole, DamageKind::Statement);
                 StepBody::Error
             }
         }
+    }
+
+    /// What `ask` and `infer` are given, and what they answer with.
+    fn prompted(&mut self, parts: &mut Children<'_>) -> (Vec<Argument>, TypeExpr) {
+        let arguments = parts.take(Rule::call_arguments).map(|node| self.arguments(node)).unwrap_or_default();
+        (arguments, self.next_type(parts))
     }
 
     fn each(&mut self, mut parts: Children<'_>, step: Span) -> StepBody {
@@ -151,6 +161,17 @@ impl Lowering<'_> {
         if let Some(node) = parts.take(Rule::do_body) {
             return ArmBody::Do(self.next_block(&mut Children::of(node), Place::Value));
         }
+        if let Some(node) = parts.take(Rule::ask_body) {
+            let mut parts = Children::of(node);
+            let agent = name(parts.take(Rule::name));
+            let (arguments, returns) = self.prompted(&mut parts);
+            return ArmBody::Ask { agent, arguments, returns };
+        }
+        if let Some(node) = parts.take(Rule::infer_body) {
+            let span = self.span(&node);
+            let (arguments, returns) = self.prompted(&mut Children::of(node));
+            return ArmBody::Infer { span, arguments, returns };
+        }
         if let Some(node) = parts.take(Rule::fail_body) {
             let mut parts = Children::of(node);
             let class = name(parts.take(Rule::class_name));
@@ -159,22 +180,37 @@ impl Lowering<'_> {
         ArmBody::Expr(self.next_expression(parts))
     }
 
-    fn input(&mut self, mut parts: Children<'_>) -> StepBody {
+    fn input(&mut self, mut parts: Children<'_>, head: &mut Vec<Clause>) -> StepBody {
         let prompt = self.next_expression(&mut parts);
-        let mut attributes = Attributes::default();
-        self.attributes(&mut attributes, &mut parts);
+        let mut form = Span::at(prompt.span.end as usize);
+        let mut fields = Vec::new();
+        while let Some(node) = parts.next() {
+            if node.rule() == Rule::input_form {
+                form = self.span(&node);
+                fields = self.input_fields(Children::of(node));
+            } else {
+                self.add_clause(node, head);
+            }
+        }
+        StepBody::Input { prompt, form, fields }
+    }
+
+    fn input_fields(&mut self, mut parts: Children<'_>) -> Vec<InputField> {
         let mut fields = Vec::new();
         let mut seen = SeenNames::default();
         while let Some(node) = parts.take(Rule::input_field) {
             let mut field = Children::of(node);
             let name = name(field.take(Rule::name));
             let ty = self.next_type(&mut field);
-            let (mut default, mut options) = (None, None);
+            let (mut prefill, mut known, mut options) = (None, None, None);
             while let Some(node) = field.next() {
                 let place = self.span(&node);
-                let is_default = node.rule() == Rule::input_default;
+                let (word, slot) = match node.rule() {
+                    Rule::input_prefill => ("the value behind `=`", &mut prefill),
+                    Rule::input_known => ("`known`", &mut known),
+                    _ => ("`in`", &mut options),
+                };
                 let value = self.next_expression(&mut Children::of(node));
-                let (word, slot) = if is_default { ("the default", &mut default) } else { ("`in`", &mut options) };
                 if slot.replace(Box::new(value)).is_some() {
                     self.written_twice(word, place);
                 }
@@ -182,9 +218,9 @@ impl Lowering<'_> {
             if let Some(first) = seen.before(&name) {
                 self.given_twice("field", &name, first);
             }
-            fields.push(InputField { name, ty, default, options });
+            fields.push(InputField { name, ty, prefill, known, options });
         }
-        StepBody::Input { prompt, by: attributes.by, expires: attributes.expires, fields }
+        fields
     }
 
     fn wait(&mut self, mut parts: Children<'_>) -> StepBody {

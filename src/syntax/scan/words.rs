@@ -2,8 +2,10 @@
 
 use super::tokens::{Delimiter, Token, TokenKind};
 
-pub(in crate::syntax) const STATEMENT_WORDS: [&str; 13] =
-    ["step", "let", "if", "task", "set", "listener", "ensure", "fail", "reply", "yield", "next", "policy", "allow"];
+pub(in crate::syntax) const STATEMENT_WORDS: [&str; 14] = [
+    "step", "let", "if", "task", "set", "listener", "ensure", "fail", "reply", "yield", "next", "policy", "allow",
+    "parallel",
+];
 pub(in crate::syntax) const CLAUSE_WORDS: [&str; 11] =
     ["when", "after", "confirm", "timeout", "within", "retry", "until", "cache", "verify", "recover", "undo"];
 pub(in crate::syntax) const ITEM_WORDS: [&str; 5] = ["plan", "use", "type", "tool", "test"];
@@ -17,7 +19,7 @@ pub(super) fn begins_statement(text: &str, tokens: &[Token], index: usize) -> bo
     }
     let next = symbol_at(text, tokens, index + 1);
     match word {
-        "policy" | "allow" => next == "{",
+        "policy" | "allow" | "parallel" => next == "{",
         _ => !is_key_mark(next),
     }
 }
@@ -54,7 +56,7 @@ pub(super) fn begins_item(text: &str, tokens: &[Token], index: usize) -> bool {
 /// Whether what stands behind the brace at `index` shows that it opens a block.
 pub(super) fn opens_block(text: &str, tokens: &[Token], index: usize) -> bool {
     let before = index.checked_sub(1).and_then(|before| word_at(text, tokens, before));
-    if matches!(before, Some("do" | "else"))
+    if matches!(before, Some("do" | "else" | "parallel"))
         || begins_statement(text, tokens, index + 1)
         || ends_head(text, tokens, index)
     {

@@ -15,7 +15,7 @@ use crate::host::Host;
 use crate::source::{MAX_FILE_BYTES, SourceFile, Span};
 use crate::tools::BUILT_IN;
 
-const KEYS: [&str; 6] = ["name", "display_name", "system_context", "stateless", "headers", "tools"];
+const KEYS: [&str; 5] = ["name", "display_name", "system_context", "headers", "tools"];
 /// What app files are called.
 const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
 
@@ -139,7 +139,7 @@ pub fn read_app(source: &SourceFile, host: &dyn Host) -> (Option<App>, Vec<Diagn
 
 fn read_named(section: &Section, name: Arc<str>, filled: &[Filled], found: &mut Vec<Diagnostic>) -> App {
     section.expect_keys(&KEYS, &APP_INVALID, Severity::Warning, found);
-    let shared = Shared { namespace: &name, stateless: section.flag("stateless", found) };
+    let shared = Shared { namespace: &name };
     let mut tools: Vec<AppTool> = Vec::new();
     for node in section.list("tools", found) {
         let Some(tool) = tool::read(node, &shared, found) else { continue };
@@ -214,7 +214,6 @@ mod tests {
     const HR: &str = r#"
 name: hr
 display_name: 人事
-stateless: true
 tools:
   - name: create_employee_profile
     description: Makes a profile.
@@ -268,7 +267,7 @@ tools:
         assert_eq!(signature.parameters[2].ty.to_string(), r#""L1" | "L2""#);
         assert_eq!(signature.returns.to_string(), "{ emp_id: string }");
         assert_eq!(signature.raises, ["failed".into(), "taken".into(), "locked".into()]);
-        assert!(signature.stateless && !signature.extra_arguments && signature.open_world);
+        assert!(!signature.extra_arguments && signature.open_world);
         assert!(signature.may_have_happened.is_empty());
         assert_eq!((&*signature.sensitive, &*signature.target), (&["result.emp_id".into()][..], &["name".into()][..]));
         assert_eq!(
@@ -379,7 +378,7 @@ tools:
         let (app, found) = read(text);
         assert_eq!(app.unwrap().tools.len(), 1);
         insta::assert_snapshot!(found.join("\n"), @r###"
-        "tols" warning: the app has no key `tols` (the keys are name, display_name, system_context, stateless, headers, tools)
+        "tols" warning: the app has no key `tols` (the keys are name, display_name, system_context, headers, tools)
         "nam" error: a tool of a lacks the key `name` (`nam` means nothing here; was `name` meant?)
         "efect" warning: the tool a.t has no key `efect` (the keys are name, description, endpoint, parameters, returns, effect, errors, key, resource, sensitive, target, command, open_world, inverse, deprecated, usage, mock)
         "127.0.0.1:80/tool" error: the endpoint is no web address: relative URL without a base (write the whole address, such as `http://127.0.0.1:8009/tool`)

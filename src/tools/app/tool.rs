@@ -12,8 +12,8 @@ use crate::diag::codes::contracts::APP_INVALID;
 use crate::diag::{Diagnostic, Severity, closest};
 use crate::source::Span;
 use crate::types::{
-    Contract, Effect, ErrorClass, FieldLookup, KEY_TTL, Parameter, Rest, Signature, Type, UsagePaths, Validator, field,
-    field_names, from_schema,
+    Contract, Effect, ErrorClass, FieldLookup, KEY_TTL, Parameter, Rest, Signature, Type, UsagePaths, Validator, decode,
+    field, field_names, from_schema,
 };
 use crate::value::parse_duration;
 
@@ -40,7 +40,6 @@ const KEYS: [&str; 17] = [
 /// What the tools of one file have in common.
 pub(super) struct Shared<'a> {
     pub namespace: &'a Arc<str>,
-    pub stateless: bool,
 }
 
 /// Reads one tool. Without a name there is none; what else is wrong is reported, and the rest of the tool stands.
@@ -66,12 +65,12 @@ pub(super) fn read(node: &Node, shared: &Shared, found: &mut Vec<Diagnostic>) ->
         namespace: shared.namespace.clone(),
         description: section.text("description", found).map(Into::into),
         gives_back: None,
-        returns: output_schema.as_ref().map_or(Type::Any, |schema| from_schema(schema)),
+        returns: output_schema.as_ref().map_or(Type::Any, from_schema),
         effect: effect.unwrap_or_default(),
         effect_declared: effect.is_some(),
         raises: raises(&errors),
         may_have_happened: may_have_happened(&errors),
-        sensitive: safety::sensitive(&section, arguments.schema.as_deref(), output_schema.as_deref(), found),
+        sensitive: safety::sensitive(&section, arguments.schema.as_ref(), output_schema.as_ref(), found),
         target: known.named(&section, "target", found),
         command: known.named(&section, "command", found),
         open_world: section.flag("open_world", found),
@@ -80,10 +79,10 @@ pub(super) fn read(node: &Node, shared: &Shared, found: &mut Vec<Diagnostic>) ->
         key_argument,
         key_ttl,
         resource: resource(&section, &known, found),
-        stateless: shared.stateless,
+        reads_clock: false,
         usage: usage(&section, found),
-        input_schema: arguments.schema,
-        output_schema,
+        input_schema: arguments.schema.map(|schema| Arc::new(Contract::of_arguments(schema))),
+        output_schema: output_schema.map(|schema| Arc::new(Contract::of_result(schema))),
         extra_arguments: arguments.extra,
         name,
         parameters: Vec::new(),
@@ -121,7 +120,7 @@ fn endpoint(section: &Section, found: &mut Vec<Diagnostic>) -> Arc<str> {
 
 /// The arguments of a tool.
 struct Arguments {
-    schema: Option<Arc<Json>>,
+    schema: Option<Json>,
     parameters: Vec<Parameter>,
     /// Whether further arguments are taken.
     extra: bool,
@@ -147,11 +146,15 @@ fn parameter(ty: &Type, schema: &Json, name: Arc<str>) -> Parameter {
     };
     let property = schema.get("properties").and_then(|properties| properties.get(&*name));
     let description = property.and_then(|property| property.get("description")).and_then(Json::as_str);
+    // A default only describes, unless the argument has to be there: then it is what a call sends that does not name it.
+    let default = property.and_then(|property| property.get("default")).filter(|_| required);
+    let default = default.and_then(|default| decode(default, &ty).ok());
     Parameter {
         ty,
-        required: required && property.is_none_or(|property| property.get("default").is_none()),
+        required: required && default.is_none(),
         description: description.map(Into::into),
-        schema: property.map(|property| Arc::new(Contract::new(standing_alone(property, schema)))),
+        schema: property.map(|property| Arc::new(Contract::of_arguments(standing_alone(property, schema)))),
+        default,
         name,
     }
 }
@@ -169,7 +172,7 @@ fn standing_alone(property: &Json, schema: &Json) -> Json {
 }
 
 /// The schema under a key, if it is one.
-fn schema(section: &Section, name: &str, found: &mut Vec<Diagnostic>) -> Option<Arc<Json>> {
+fn schema(section: &Section, name: &str, found: &mut Vec<Diagnostic>) -> Option<Json> {
     let node = section.get(name)?;
     let schema = node.to_json();
     if !schema.is_object() && !schema.is_boolean() {
@@ -177,7 +180,7 @@ fn schema(section: &Section, name: &str, found: &mut Vec<Diagnostic>) -> Option<
         return None;
     }
     match Validator::new(&schema) {
-        Ok(_) => Some(Arc::new(schema)),
+        Ok(_) => Some(schema),
         Err(problem) => {
             let span = node.entries().and_then(<[_]>::first).map_or(node.span, |first| first.span);
             section.report(span, format!("`{name}` is no valid JSON Schema: {problem}"), found);

@@ -27,8 +27,6 @@ pub struct AppTransport {
     errors: Arc<[Reason]>,
     /// All arguments as one object, for leaving out nulls that the tool does not take.
     arguments: Type,
-    /// What is sent for arguments that the schema demands and the call may leave out.
-    defaults: Vec<(Arc<str>, Json)>,
 }
 
 impl AppTransport {
@@ -44,7 +42,6 @@ impl AppTransport {
             headers: if endpoint.is_some() { HeaderMap::new() } else { app.headers.clone() },
             errors: tool.errors.clone().into(),
             arguments: arguments_type(&tool.signature),
-            defaults: defaults(&tool.signature),
         }
     }
 
@@ -54,9 +51,6 @@ impl AppTransport {
             Json::Object(arguments) => arguments,
             _ => Map::new(),
         };
-        for (name, default) in &self.defaults {
-            arguments.entry(name.as_ref()).or_insert_with(|| default.clone());
-        }
         if let Some(name) = &signature.key_argument {
             arguments.entry(name.as_ref()).or_insert_with(|| key.into());
         }
@@ -100,17 +94,6 @@ fn arguments_type(signature: &Signature) -> Type {
         required: parameter.required,
     };
     Type::object(signature.parameters.iter().map(field).collect(), Rest::Open)
-}
-
-/// The defaults of parameters that the schema lists as required.
-fn defaults(signature: &Signature) -> Vec<(Arc<str>, Json)> {
-    let listed = signature.input_schema.as_deref().and_then(|schema| schema.get("required")).and_then(Json::as_array);
-    let demanded = |name: &str| listed.is_some_and(|listed| listed.iter().any(|one| one.as_str() == Some(name)));
-    let default = |parameter: &crate::types::Parameter| {
-        let default = parameter.schema.as_ref()?.schema().get("default")?.clone();
-        Some((parameter.name.clone(), default)).filter(|(name, _)| demanded(name))
-    };
-    signature.parameters.iter().filter_map(default).collect()
 }
 
 /// An app is called where its file says. A redirect may not lead elsewhere.

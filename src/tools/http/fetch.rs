@@ -36,6 +36,7 @@ pub fn fetch_signature() -> Signature {
         required,
         description: Some(description.into()),
         schema: None,
+        default: None,
     };
     let scalar = Type::union([Type::String, Type::Int, Type::Double, Type::Bool]);
     let query = Type::union([scalar.clone(), scalar.list()]).optional().map();

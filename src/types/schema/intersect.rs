@@ -35,6 +35,17 @@ pub(super) fn intersect(left: &Type, right: &Type) -> Type {
     }
 }
 
+/// What a type allows where something is known of its values of one kind only: those of other kinds stay.
+pub(super) fn refined(ty: &Type, kind: &Type) -> Type {
+    let object = |ty: &Type| matches!(ty, Type::Object(_) | Type::Map(_) | Type::Result(_) | Type::Error);
+    match (ty, kind) {
+        (Type::Union(members), _) => Type::union(members.iter().map(|member| refined(member, kind))),
+        (Type::List(_), Type::List(_)) => intersect(ty, kind),
+        _ if object(ty) && object(kind) => intersect(ty, kind),
+        _ => ty.clone(),
+    }
+}
+
 fn literal_within(literal: &Literal, other: &Type) -> Type {
     let fits = match (literal, other) {
         (Literal::Int(_), Type::Double) => true,

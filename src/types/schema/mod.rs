@@ -1,14 +1,17 @@
 //! JSON Schema and types, both ways, and the validator for what types cannot carry.
 
 mod contract;
+mod dialect;
 mod example;
 mod intersect;
+mod judge;
 mod read;
 mod validator;
 mod write;
 
 pub use contract::Contract;
 pub use example::{Choice, Examples, NoExample};
+pub use judge::{Known, KnownField, Verdict, placed_field};
 pub use read::from_schema;
 pub use validator::{SchemaError, Validator, Violation};
 pub use write::to_schema;

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 
+use jsonschema::Draft;
 use serde_json::{Map, Value as Json};
 
-use super::TYPE_KEYWORD;
-use super::intersect::intersect;
+use super::intersect::{intersect, refined};
+use super::{TYPE_KEYWORD, dialect};
 use crate::types::{Field, Literal, Rest, Type};
 
 /// Schemas nested deeper are not looked into.
@@ -20,8 +21,19 @@ const MOST_WORK: usize = 500_000;
 #[must_use]
 pub fn from_schema(schema: &Json) -> Type {
     let (open, done) = (Vec::new(), HashMap::new());
-    let mut reader = Reader { document: schema, open, done, outermost: usize::MAX, depth: 0, work: 0 };
-    reader.schema(schema).ty
+    let mut reader = Reader {
+        document: schema,
+        references_stand_alone: matches!(
+            Draft::default().detect(schema),
+            Draft::Draft4 | Draft::Draft6 | Draft::Draft7
+        ),
+        open,
+        done,
+        outermost: usize::MAX,
+        depth: 0,
+        work: 0,
+    };
+    reader.value(schema).ty
 }
 
 /// A type with the number of parts that it is written with.
@@ -29,21 +41,25 @@ pub fn from_schema(schema: &Json) -> Type {
 struct Sized {
     ty: Type,
     parts: usize,
+    /// Whether it only holds for values of its kind: `properties` without `type` say nothing of texts.
+    conditional: bool,
 }
 
 impl Sized {
     fn one(ty: Type) -> Self {
-        Self { ty, parts: 1 }
+        Self { ty, parts: 1, conditional: false }
     }
 
     /// `ty`, made of parts whose sizes are `parts`; `any` where that is too much.
     fn of(ty: Type, parts: usize) -> Self {
-        if parts > MOST_PARTS { Self::one(Type::Any) } else { Self { ty, parts: parts + 1 } }
+        if parts > MOST_PARTS { Self::one(Type::Any) } else { Self { ty, parts: parts + 1, conditional: false } }
     }
 }
 
 struct Reader<'a> {
     document: &'a Json,
+    /// Whether what stands beside a `$ref` counts for nothing, as in drafts up to 7.
+    references_stand_alone: bool,
     /// The references being followed right now, to find cycles.
     open: Vec<&'a str>,
     done: HashMap<&'a str, Sized>,
@@ -72,6 +88,9 @@ impl<'a> Reader<'a> {
         if let Some(special) = schema.get(TYPE_KEYWORD).and_then(Json::as_str).and_then(special) {
             return Sized::one(special);
         }
+        if let Some(reference) = schema.get("$ref").and_then(Json::as_str).filter(|_| self.references_stand_alone) {
+            return self.reference(reference);
+        }
         let mut all = vec![self.own(schema)];
         if let Some(reference) = schema.get("$ref").and_then(Json::as_str) {
             all.push(self.reference(reference));
@@ -85,20 +104,39 @@ impl<'a> Reader<'a> {
             }
         }
         let parts = all.iter().map(|sized| sized.parts).sum();
-        let mut ty = all.iter().fold(Type::Any, |left, right| intersect(&left, &right.ty));
+        let (conditional, sure): (Vec<Sized>, Vec<Sized>) = all.into_iter().partition(|sized| sized.conditional);
+        let nullable = schema.get("nullable") == Some(&Json::Bool(true));
+        let only_conditional = sure.iter().all(|sized| sized.ty == Type::Any);
+        let mut ty = sure.iter().fold(Type::Any, |left, right| intersect(&left, &right.ty));
+        if only_conditional && !conditional.is_empty() {
+            let ty = conditional.iter().fold(Type::Any, |left, right| intersect(&left, &right.ty));
+            let ty = if nullable { ty.optional() } else { ty };
+            return Sized { conditional: true, ..Sized::of(ty, parts) };
+        }
+        ty = conditional.iter().fold(ty, |left, right| refined(&left, &right.ty));
         if schema.get("unevaluatedProperties") == Some(&Json::Bool(false)) && is_plain(schema) {
             ty = closed(ty);
         }
-        if schema.get("nullable") == Some(&Json::Bool(true)) {
+        if nullable {
             ty = ty.optional();
         }
         Sized::of(ty, parts)
     }
 
     fn alternatives(&mut self, schemas: &'a [Json]) -> Sized {
-        let all: Vec<Sized> = schemas.iter().map(|schema| self.schema(schema)).collect();
+        let all: Vec<Sized> = schemas.iter().map(|schema| self.value(schema)).collect();
         let parts = all.iter().map(|sized| sized.parts).sum();
         Sized::of(Type::union(all.into_iter().map(|sized| sized.ty)), parts)
+    }
+
+    /// The type of a value of which a schema is all that is said.
+    fn value(&mut self, schema: &'a Json) -> Sized {
+        let sized = self.schema(schema);
+        match schema {
+            _ if !sized.conditional => sized,
+            Json::Object(object) if dialect::implied(object).is_some() => Sized { conditional: false, ..sized },
+            _ => Sized::one(Type::Any),
+        }
     }
 
     fn reference(&mut self, reference: &'a str) -> Sized {
@@ -136,8 +174,10 @@ impl<'a> Reader<'a> {
                 let parts = all.iter().map(|sized| sized.parts).sum();
                 Sized::of(Type::union(all.into_iter().map(|sized| sized.ty)), parts)
             }
-            _ if schema.contains_key("properties") => self.named("object", schema),
-            _ if schema.contains_key("items") || schema.contains_key("prefixItems") => self.named("array", schema),
+            _ if schema.contains_key("properties") => conditional(self.named("object", schema)),
+            _ if schema.contains_key("items") || schema.contains_key("prefixItems") => {
+                conditional(self.named("array", schema))
+            }
             _ => Sized::one(Type::Any),
         };
         let listed = match (schema.get("const"), schema.get("enum").and_then(Json::as_array)) {
@@ -145,6 +185,7 @@ impl<'a> Reader<'a> {
             (None, Some(values)) => Type::union(values.iter().map(constant)),
             (None, None) => return typed,
         };
+        let typed = if typed.conditional { Sized::one(refined(&listed, &typed.ty)) } else { typed };
         let parts = typed.parts + listed.members().len();
         Sized::of(intersect(&listed, &typed.ty), parts)
     }
@@ -172,8 +213,8 @@ impl<'a> Reader<'a> {
             }
             items => items,
         };
-        let mut all: Vec<Sized> = places.into_iter().map(|place| self.schema(place)).collect();
-        all.push(rest.map_or(Sized::one(Type::Any), |rest| self.schema(rest)));
+        let mut all: Vec<Sized> = places.into_iter().map(|place| self.value(place)).collect();
+        all.push(rest.map_or(Sized::one(Type::Any), |rest| self.value(rest)));
         let parts = all.iter().map(|sized| sized.parts).sum();
         Sized::of(Type::union(all.into_iter().map(|sized| sized.ty)).list(), parts)
     }
@@ -183,7 +224,7 @@ impl<'a> Reader<'a> {
         let mut fields = Vec::new();
         let mut parts = 0;
         for (name, property) in schema.get("properties").and_then(Json::as_object).into_iter().flatten() {
-            let sized = self.schema(property);
+            let sized = self.value(property);
             parts += sized.parts;
             fields.push(Field {
                 name: name.as_str().into(),
@@ -200,7 +241,7 @@ impl<'a> Reader<'a> {
         let rest = match schema.get("additionalProperties") {
             Some(Json::Bool(false)) if !patterns => Rest::Closed,
             Some(typed @ Json::Object(_)) if !patterns => {
-                let sized = self.schema(typed);
+                let sized = self.value(typed);
                 parts += sized.parts;
                 Rest::Typed(sized.ty)
             }
@@ -213,6 +254,11 @@ impl<'a> Reader<'a> {
         };
         Sized::of(ty, parts)
     }
+}
+
+/// The same for values of its kind only.
+fn conditional(sized: Sized) -> Sized {
+    Sized { conditional: true, ..sized }
 }
 
 /// The types that JSON has no word for.
@@ -253,7 +299,7 @@ fn list<'a>(schema: &'a Map<String, Json>, keyword: &str) -> &'a [Json] {
 }
 
 /// Whether all properties that the schema evaluates stand in its own `properties`.
-fn is_plain(schema: &Map<String, Json>) -> bool {
+pub(super) fn is_plain(schema: &Map<String, Json>) -> bool {
     const OTHERS: [&str; 12] = [
         "$ref",
         "$dynamicRef",
@@ -279,7 +325,7 @@ fn closed(ty: Type) -> Type {
 }
 
 /// `%25` in a reference stands for `%`. What is no escape stays as it is.
-fn decode_percent(text: &str) -> String {
+pub(super) fn decode_percent(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((first, after)) = rest.split_first() {

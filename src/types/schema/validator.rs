@@ -13,6 +13,26 @@ const PATTERN_BYTES: usize = 4 * 1024 * 1024;
 /// What is quoted of a schema or an instance, in characters.
 const QUOTED: usize = 80;
 
+/// The formats that arguments must have.
+const ENFORCED: [&str; 11] =
+    ["date", "date-time", "time", "duration", "email", "hostname", "ipv4", "ipv6", "uri", "uuid", "regex"];
+/// Those that the library knows as well, and that only describe.
+const NOT_ENFORCED: [&str; 8] = [
+    "idn-email",
+    "idn-hostname",
+    "iri",
+    "iri-reference",
+    "json-pointer",
+    "relative-json-pointer",
+    "uri-reference",
+    "uri-template",
+];
+
+/// Whether a `format` is one that arguments must have.
+pub(super) fn is_enforced(format: &Json) -> bool {
+    format.as_str().is_some_and(|format| ENFORCED.contains(&format))
+}
+
 /// A compiled schema. It reads no file and asks no network, whatever the schema refers to.
 #[derive(Debug)]
 pub struct Validator {
@@ -58,6 +78,17 @@ impl Validator {
     /// As for [`Validator::new`].
     pub(super) fn with_formats(schema: &Json, documents: &[(String, Json)]) -> Result<Self, SchemaError> {
         Self::build(schema, documents, jsonschema::options().should_validate_formats(true))
+    }
+
+    /// Compiles a schema whose [`ENFORCED`] formats are asked for whatever the draft says; the others are told only.
+    ///
+    /// # Errors
+    /// As for [`Validator::new`].
+    pub(super) fn enforcing_formats(schema: &Json) -> Result<Self, SchemaError> {
+        let options = NOT_ENFORCED
+            .into_iter()
+            .fold(jsonschema::options().should_validate_formats(true), |options, name| options.with_format(name, |_| true));
+        Self::build(schema, &[], options)
     }
 
     fn build(

@@ -151,7 +151,7 @@ fn answers(catalog: &Catalog, plan: &Plan) -> Answers {
     }
     let used = catalog.signatures().filter(|signature| wanted.contains(&signature.path()));
     let examples = |signature: &Arc<Signature>| {
-        let schema = signature.output_schema.as_deref();
+        let schema = signature.output_schema.as_ref().map(|contract| contract.meant());
         let examples = schema.map_or_else(|| Examples::of_type(&signature.returns), Examples::new);
         (signature.clone(), Arc::new(examples.unwrap()))
     };

@@ -94,7 +94,7 @@ fn is_of(ty: &Type, shape: &Shape) -> bool {
             Type::Object(object) => object.fields.iter().all(|field| is_of(&field.ty, value)),
             _ => false,
         },
-        Shape::Entry(_) => false,
+        Shape::Entry(_) | Shape::Optional(_) => false,
     }
 }
 

@@ -102,12 +102,15 @@ fn statement(statement: &mut Statement) {
         StatementKind::Step(step) => {
             body(&mut step.body);
             step.clauses.iter_mut().for_each(clause);
+            if matches!(step.body, StepBody::Input { .. }) {
+                step.clauses.iter_mut().for_each(bound_of_a_form);
+            }
             step.clauses.sort_by_key(|clause| rank(&clause.kind));
         }
         StatementKind::If { arms, otherwise } => {
             arms.iter_mut().map(|(_, body)| body).chain(otherwise).for_each(block);
         }
-        StatementKind::Listener { body, .. } => block(body),
+        StatementKind::Listener { body, .. } | StatementKind::Parallel(body) => block(body),
         _ => {}
     }
 }
@@ -127,6 +130,14 @@ fn clause(clause: &mut Clause) {
     }
 }
 
+/// What bounds a form is `within` under either name.
+fn bound_of_a_form(clause: &mut Clause) {
+    clause.kind = match std::mem::replace(&mut clause.kind, ClauseKind::Error) {
+        ClauseKind::Expires(bound) => ClauseKind::Within(bound),
+        other => other,
+    };
+}
+
 fn arm(body: &mut ArmBody) {
     if let ArmBody::Do(body) = body {
         block(body);
@@ -137,8 +148,8 @@ fn arm(body: &mut ArmBody) {
 fn rank(kind: &ClauseKind) -> usize {
     let shown = format!("{kind:?}");
     let names = [
-        "When", "After", "Confirm", "Timeout", "Within", "Retry", "Until", "Cache", "Verify", "Recover", "Undo",
-        "Error",
+        "When", "After", "By", "Confirm", "Timeout", "Within", "Expires", "Retry", "Until", "Cache", "Verify",
+        "Recover", "Undo", "Error",
     ];
     names.iter().position(|name| shown.starts_with(name)).unwrap()
 }

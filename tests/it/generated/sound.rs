@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use planrun::engine::Outcome;
 use planrun::protocol::StepState;
-use planrun::sema::{CheckedFile, Node, NodeKind, Plan, StepKind, Target};
-use planrun::types::{Fit, Type, check_value, fit};
+use planrun::sema::{CheckedFile, Node, Plan};
+use planrun::types::{Type, check_value};
 use planrun::value::Value;
 use rayon::prelude::*;
 
@@ -205,26 +205,14 @@ fn leaves_types_open(checked: &CheckedFile) -> bool {
         }
         let nodes = plan.blocks.iter().flat_map(|block| &block.nodes);
         let mut nodes = nodes.chain(plan.plans.iter().flat_map(|plan| &plan.body().nodes));
-        nodes.any(|node| is_open(node, plan))
+        nodes.any(is_open)
     })
 }
 
-fn is_open(node: &Node, plan: &Plan) -> bool {
+fn is_open(node: &Node) -> bool {
     let mut open = false;
-    node.codes(&mut |code| open |= has_any(&code.ty));
-    if let NodeKind::Reply(code) = &node.kind {
-        open |= fit(&code.ty, &plan.returns) == Fit::Unknown;
-    }
-    let Some(StepKind::Call(call)) = node.step().map(|step| &step.kind) else { return open };
-    open || call.arguments.iter().any(|(name, code)| {
-        let wanted = match &call.target {
-            Target::Tool(signature) => signature.parameter(name).map(|known| known.ty.clone()),
-            Target::Plan(index, _) => {
-                plan.plans[*index].parameters.iter().find(|known| known.name == *name).map(|known| known.ty.clone())
-            }
-        };
-        wanted.is_some_and(|wanted| fit(&code.ty, &wanted.optional()) == Fit::Unknown)
-    })
+    node.codes(&mut |code| open |= has_any(&code.ty) || code.into.as_ref().is_some_and(|place| !place.sure));
+    open
 }
 
 fn has_any(ty: &Type) -> bool {

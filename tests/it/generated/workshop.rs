@@ -58,6 +58,7 @@ impl Workshop {
             root: Path::new("/"),
             host: &MemoryHost::new(1),
             tools: None,
+            severities: None,
         };
         lint::check_file(&SourceFile::new("main.plan", project.main()), &self.tools, self, &rules)
     }

@@ -94,13 +94,13 @@ fn kept_values_are_proved() {
 fn a_run_is_found_by_the_beginning_of_its_id() {
     let stage = Stage::new();
     let journal = stage.open();
-    for run in ["ab1", "ab2", "ab", "c%", "cü"] {
+    for run in ["ab1", "ab2", "ab", "c_", "cü"] {
         drop(create(&journal, run));
     }
     let found = |prefix: &str| journal.run(prefix).map(|row| row.run);
     assert_eq!(found("ab").unwrap(), "ab", "a whole id wins");
     assert_eq!(found("ab2").unwrap(), "ab2");
-    assert_eq!(found("c%").unwrap(), "c%");
+    assert_eq!(found("c_").unwrap(), "c_");
     assert_eq!(found("cü").unwrap(), "cü");
     assert_eq!(found("x").unwrap_err(), JournalError::NotFound { run: "x".into() });
     assert_eq!(found("").unwrap_err(), JournalError::NotFound { run: String::new() });

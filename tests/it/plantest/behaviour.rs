@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use planrun::engine::Order;
 use planrun::plantest::play::Manner;
-use planrun::plantest::suite::Wish;
+use planrun::plantest::suite::{Wish, unused_in_every_row};
 use planrun::plantest::trace::trace;
 use planrun::types::check_value;
 
@@ -181,4 +181,41 @@ fn too_many_rows_are_refused() {
     let ran = bench(&text).run(Wish::default());
     assert_eq!(ran.len(), 1);
     assert_eq!(ran[0].faults[0].message, "the tables of this test have more than 10000 rows together");
+}
+
+#[test]
+fn b12_an_answer_that_nobody_asks_for_fails_the_test() {
+    let plan = "plan p(n: int) -> int {
+    step form = input \"how many?\" -> { a: int }
+        when n > 1
+    reply form?.a ?? 0
+}
+";
+    let faults = |given: &str| {
+        let text = format!("{plan}test \"t\" for p {{ given {given} answer form => {{ a: 2 }} expect reply in [0, 2] }}\n");
+        let mut ran = bench(&text).run(Wish::default());
+        unused_in_every_row(&mut ran);
+        ran.iter().map(|ran| ran.faults.iter().map(|fault| fault.code.name).collect::<Vec<_>>()).collect::<Vec<_>>()
+    };
+    assert_eq!(faults("{ n: 2 }"), [[]; 1] as [[&str; 0]; 1]);
+    assert_eq!(faults("{ n: 1 }"), [["answer-unused"]]);
+    // Of a table one row is enough.
+    assert_eq!(faults("[{ n: 1 }, { n: 2 }]"), [[]; 2] as [[&str; 0]; 2]);
+    assert_eq!(faults("[{ n: 1 }, { n: 0 }]"), [vec!["answer-unused"], Vec::new()]);
+}
+
+#[test]
+fn b12_the_command_shows_which_answer_it_was() {
+    let text = "plan p() -> int { reply 1 }
+plan q(n: int) -> int {
+    step form = input \"how many?\" -> { a: int }
+        when n > 1
+    reply form?.a ?? 0
+}
+test \"t\" for q { given { n: 1 } answer form => { a: 2 } expect reply == 0 }
+";
+    let folder = crate::support::folder([("a.plan", text)]);
+    let output = planrun(["test"]).within(folder.path()).run();
+    assert_eq!(output.status, 1, "{}", output.stdout);
+    assert!(output.stdout.contains("nobody asks for this answer: the run never waits at `form`"), "{}", output.stdout);
 }

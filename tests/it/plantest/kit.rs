@@ -24,7 +24,14 @@ pub struct Bench {
 pub fn bench(text: &str) -> Bench {
     let source = SourceFile::new("a.plan", text);
     let (policy, host) = (Policy::default(), MemoryHost::new(1));
-    let project = lint::Project { policy: &policy, allow: None, root: Path::new("/"), host: &host, tools: None };
+    let project = lint::Project {
+        policy: &policy,
+        allow: None,
+        root: Path::new("/"),
+        host: &host,
+        tools: None,
+        severities: None,
+    };
     let checked = lint::check_file(&source, &tools(), &Nothing, &project);
     Bench { suite: Suite::new(source, checked), stage: stage() }
 }

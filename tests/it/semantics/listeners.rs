@@ -427,8 +427,8 @@ use crm
 tool crm.create(phone: string, region: string) -> string effect
 
 plan enquiry(phone?: string, region?: string) -> string {
-    step first = input "Who are you?" -> { phone: string? = phone, region: string? = region }
-    step rest = input "What is still missing?" -> { phone: string = first.phone, region: string = first.region }
+    step first = input "Who are you?" -> { phone: string? known phone, region: string? known region }
+    step rest = input "What is still missing?" -> { phone: string known first.phone, region: string known first.region }
     step contact = crm.create(phone: rest.phone, region: rest.region)
     reply contact
 }
@@ -488,6 +488,32 @@ plan p() -> string {
         let offered = ran.outcome.questions[0].1.form[0].options.clone();
         assert_eq!(json!(offered), expected);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn s3_27_a_choice_without_any_option_fails_instead_of_asking_what_nobody_can_answer() {
+    let text = |ty: &str| {
+        format!(
+            "use own
+tool own.options() -> string[] read
+plan p() -> string? {{
+    step near = own.options()
+    step form = input \"How?\" -> {{ way: {ty} in near }} recover validation.expression as e => {{ way: e.message }}
+    reply form.way
+}}"
+        )
+    };
+    let world = || {
+        let mut world = World::new().tool("own.options", [give(json!([]))]);
+        world.journal = Some(MemoryLog::default());
+        world
+    };
+    let ran = world().run(&text("string")).await;
+    let fault = "`way` has nothing to choose from: the list behind `in` is empty";
+    assert_eq!((ran.reply(), ran.outcome.questions.len()), (json!(fault), 0));
+    // One that may be left out can be answered.
+    let ran = world().run(&text("string?")).await;
+    assert_eq!((ran.outcome.state.name(), ran.outcome.questions.len()), ("paused", 1));
 }
 
 #[tokio::test(start_paused = true)]

@@ -6,7 +6,7 @@ use crate::support::{Output, folder, planrun};
 
 /// Runs a plan whose steps call a tool `add`, one that fails and one that gives nothing.
 fn run(body: &str, arguments: &[&str]) -> Output {
-    let app = "name: calc\nstateless: true\ntools:
+    let app = "name: calc\ntools:
   - { name: add, endpoint: 'http://127.0.0.1:9/tool', effect: read, parameters: { properties: { a: { type: integer } } }, mock: { sum: 3, words: \"ein \\\"Wort\\\"\" } }
   - { name: lost, endpoint: 'http://127.0.0.1:9/tool', errors: [gone], mock: [{ fail: { reason: gone, error: it is gone } }] }
   - { name: zero, endpoint: 'http://127.0.0.1:9/tool', effect: read, mock: 0 }

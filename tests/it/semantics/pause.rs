@@ -76,8 +76,7 @@ async fn r3_6_a_failure_pauses_the_run_and_a_resume_does_again_what_failed_and_w
 #[tokio::test(start_paused = true)]
 async fn r3_6_what_is_in_flight_is_awaited_and_nothing_new_begins() {
     let text = plan(
-        "step slow = a.make() after none
-         step bad = a.flaky() after none
+        "parallel { step slow = a.make() step bad = a.flaky() }
          step more = a.make(x: slow)
          reply [slow, bad, more]",
     );

@@ -187,7 +187,7 @@ async fn r4_2_an_answer_is_void_when_anything_that_it_bound_has_changed() {
 
 #[tokio::test(start_paused = true)]
 async fn r4_2_an_approval_survives_a_resume_and_is_out_of_date_when_it_is_used_too_late() {
-    for (later, class, made) in [(10, "", 1), (3 * 3600, "denied.expired", 0)] {
+    for (later, class, made) in [(10, "", 1), (3 * 3600, "expired", 0)] {
         let (world, log) = durable();
         let text = plan("step w = a.write() confirm \"Write?\" expires 2h");
         world.run(&text).await;
@@ -241,7 +241,7 @@ async fn r4_2_what_does_not_fit_is_refused_and_changes_nothing() {
     log.say(r#"{"answer": "w.confirm", "value": false, "by": "desk"}"#);
     let ran = world.run(&text).await;
     assert_eq!((ran.outcome.state.name(), ran.order().len()), ("completed", 1));
-    assert!(ran.refused[0].contains("answered already"), "{:?}", ran.refused);
+    assert!(ran.refused[0].contains("answered already, with yes by desk at 2026-01-01T"), "{:?}", ran.refused);
 }
 
 #[tokio::test(start_paused = true)]
@@ -249,7 +249,7 @@ async fn r4_2_inside_each_every_element_is_asked_for_and_on_the_each_the_list_on
     let (mut world, log) = durable();
     let each = |inner: &str, outer: &str| {
         plan(&format!(
-            "step m = each x in [\"a\", \"b\"] max 5 {{ step sent = a.write(x: x) {inner} yield sent }} {outer} reply m"
+            "step m = each x in [\"a\", \"b\"] max 5 parallel 2 {{ step sent = a.write(x: x) {inner} yield sent }} {outer} reply m"
         ))
     };
     let inside = each("confirm \"Send ${x}?\"", "");
@@ -271,7 +271,8 @@ async fn r4_2_inside_each_every_element_is_asked_for_and_on_the_each_the_list_on
 async fn r4_2_whoever_waits_for_people_holds_no_slot() {
     let mut world = World::new().tool("a.write", [give(json!(1))]).tool("b.read", [after(50, give(json!(7)))]);
     world.asker = Some(clerk(Duration::from_hours(1), [(None, json!(true))]));
-    let text = "policy { concurrency: 1 } step w = a.write() confirm \"Write?\" step r = b.read() reply w + r";
+    let text =
+        "policy { concurrency: 1 } parallel { step w = a.write() confirm \"Write?\" step r = b.read() } reply w + r";
     let ran = world.run(&plan(text)).await;
     assert_eq!((ran.reply(), ran.order()), (json!(8), vec!["b.read", "a.write"]));
 }
@@ -292,8 +293,9 @@ async fn r4_1_within_and_the_deadline_do_not_run_while_people_think() {
     // While something else goes on, the clock runs.
     let mut world = World::new().tool("a.write", [give(json!(1))]).tool("b.read", [after(20_000, give(json!(7)))]);
     world.asker = Some(clerk(Duration::from_hours(1), [(None, json!(true))]));
-    let ran =
-        world.run(&plan("policy { deadline: 10s } step w = a.write() confirm \"Write?\" step r = b.read()")).await;
+    let ran = world
+        .run(&plan("policy { deadline: 10s } parallel { step w = a.write() confirm \"Write?\" step r = b.read() }"))
+        .await;
     assert_eq!((ran.class().as_str(), ran.took), ("budget.time", 10_000));
     assert_eq!(ran.status("w"), "cancelled", "and the open gate is withdrawn");
 }
@@ -342,7 +344,7 @@ async fn r4_1_the_deadline_runs_on_while_a_run_rests_until_a_moment() {
 #[tokio::test(start_paused = true)]
 async fn r4_1_expires_bounds_people_and_an_arm_may_catch_it() {
     let (world, log) = durable();
-    let text = plan("step w = a.write() confirm \"Write?\" expires 30s recover denied.expired => a.read() reply w");
+    let text = plan("step w = a.write() confirm \"Write?\" expires 30s recover expired => a.read() reply w");
     let ran = world.run(&text).await;
     assert_eq!((ran.reply(), ran.order(), ran.took), (json!(7), vec!["a.read"], 30_000));
     assert_eq!(events(&log, "timer.fired")[0]["timer"], "expires");
@@ -354,7 +356,7 @@ async fn r4_1_expires_bounds_people_and_an_arm_may_catch_it() {
 async fn r4_2_an_abort_withdraws_open_gates() {
     let (mut world, log) = durable();
     world = world.tool("b.read", [after(100, Fail("tool.failed", Answered))]);
-    let ran = world.run(&plan("step w = a.write() confirm \"Write?\" step r = b.read()")).await;
+    let ran = world.run(&plan("parallel { step w = a.write() confirm \"Write?\" step r = b.read() }")).await;
     assert_eq!((ran.class().as_str(), ran.status("w")), ("tool.failed", "cancelled".into()));
     assert!(ran.outcome.questions.is_empty());
     assert_eq!(log.past().unwrap().questions.open().count(), 0);
@@ -367,10 +369,11 @@ fn form(ran: &Ran) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn r4_3_a_field_with_a_default_is_not_asked_and_a_wrong_answer_leaves_the_form_open() {
+async fn d2_r4_3_what_is_known_is_not_asked_and_a_wrong_answer_leaves_the_form_open() {
     let (world, log) = durable();
     let text = plan(
-        "step i = input \"Which?\" by \"desk\" -> { n: int, level: string in [\"a\", \"b\"], at: timestamp, city: string = \"Oslo\", note: string? = null }
+        "step i = input \"Which?\" -> { n: int, level: string in [\"a\", \"b\"], at: timestamp, city: string known \"Oslo\", note: string? known null }
+             by \"desk\"
          reply { i: i, year: i.at.getFullYear() }",
     );
     let ran = world.run(&text).await;
@@ -400,7 +403,8 @@ async fn r4_3_a_field_with_a_default_is_not_asked_and_a_wrong_answer_leaves_the_
 #[tokio::test(start_paused = true)]
 async fn r4_3_where_nothing_is_left_to_ask_nobody_is_asked() {
     let (world, log) = durable();
-    let text = plan("step r = a.read() step i = input \"Which?\" -> { n: int = r, m: int in [1, 2] = 2 } reply i");
+    let text =
+        plan("step r = a.read() step i = input \"Which?\" -> { n: int known r, m: int in [1, 2] known 2 } reply i");
     assert_eq!(world.run(&text).await.reply(), json!({"n": 7, "m": 2}));
     assert_eq!(questions(&log).len(), 0);
 }

@@ -338,9 +338,9 @@ async fn r4_5_wait_for_goes_on_at_once_where_it_is_true_already_and_within_bound
     let ran = run(r#"task t "T" { n: int } set t done { n: 7 } step w = wait for t is done reply w.n"#).await;
     assert_eq!((ran.reply(), ran.took), (json!(7), 0));
     let body = r#"task t "T" step r = a.read() set t done when r > 5
-        step w = wait for t is done within 3s recover transient.timeout => null reply 1"#;
+        step w = wait for t is done within 3s recover expired => null reply 1"#;
     let ran = run(body).await;
-    assert_eq!((ran.reply(), ran.took), (json!(1), 3000), "{}", error(&ran));
+    assert_eq!((ran.reply(), ran.took), (json!(1), 3010), "{}", error(&ran));
 }
 
 #[tokio::test(start_paused = true)]
@@ -426,8 +426,9 @@ async fn r1_an_abort_takes_back_what_waits_and_a_deadline_ends_firings() {
     let world = world().tool("a.read", [Fail("tool.busy", Answered)]);
     let ran = world
         .run(&plan(
-            r#"task t "T" step w = wait for t is done step d = do { step v = wait for t is done yield 1 }
-            step r = a.read()"#,
+            r#"task t "T" external parallel {
+                step w = wait for t is done step d = do { step v = wait for t is done yield 1 } step r = a.read()
+            }"#,
         ))
         .await;
     assert_eq!((ran.outcome.state.name(), ran.class()), ("failed", "tool.busy".into()), "{}", error(&ran));

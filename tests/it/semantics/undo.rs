@@ -125,8 +125,8 @@ async fn r10_7_an_unknown_step_is_taken_back_and_what_can_tell_is_asked_first() 
         (ran.class().as_str(), ran.status("one"), dropped(&ran)),
         ("unknown_outcome", "unknown".to_owned(), vec![json!("it")])
     );
-    let verified = "step bad = a.bad()
-         step one = a.make() after none verify a.look() as found => found.there gives found.id ?? 0 undo a.drop(x: one)";
+    let verified = "parallel { step bad = a.bad()
+         step one = a.make() verify a.look() as found => found.there gives found.id ?? 0 undo a.drop(x: one) }";
     let slow = || world().tool("a.make", [after(50, Fail("transient.timeout", Maybe))]);
     let ran = slow().run(&plan(verified)).await;
     assert_eq!((ran.class().as_str(), dropped(&ran)), ("tool.busy", vec![json!(5)]));

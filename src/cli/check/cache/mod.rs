@@ -98,9 +98,9 @@ impl Cache {
         }
         let folder = own_folder(&self.root).join(FOLDER);
         let _ = make_own_folder(host, &self.root);
-        let _ = host.make_folder(&folder);
+        let _ = host.make_private_folder(&folder);
         let content = format!("{} {}\n{body}", self.key, hash(&body));
-        let _ = host.write_file(&folder.join(FILE), content.as_bytes());
+        let _ = host.write_private_file(&folder.join(FILE), content.as_bytes());
     }
 }
 

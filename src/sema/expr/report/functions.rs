@@ -1,7 +1,7 @@
 //! Findings about functions, methods and macros.
 
 use super::{short, with_near};
-use crate::builtins::{self, Failure, Form, Function};
+use crate::builtins::{self, Form, Function};
 use crate::diag::codes::{names, types};
 use crate::diag::{Diagnostic, Edit, misspelt};
 use crate::sema::expr::{macros, overload};
@@ -105,12 +105,6 @@ pub(in crate::sema::expr) fn no_overload(
         .expected(forms.join(" | "), given)
         .help(format!("it is {}", forms.join(", ")))
         .available(forms)
-}
-
-pub(in crate::sema::expr) fn always_fails(function: &str, failure: &Failure, span: Span) -> Diagnostic {
-    Diagnostic::new(&types::WRONG_TYPE, span, format!("`{function}` always fails here: {}", failure.message))
-        .note("fails whenever it is reached")
-        .help("correct the constant")
 }
 
 pub(in crate::sema::expr) fn named_argument(name: &ast::Name, argument: &ast::Argument) -> Diagnostic {

@@ -9,7 +9,7 @@ mod values;
 pub(super) use absence::{absent_operand, absent_value, always_absent, atom_text, maybe_absent};
 pub(super) use choices::{impossible_pattern, non_exhaustive, unreachable_arm};
 pub(super) use functions::{
-    always_fails, bind_arguments, has_takes_a_field, named_argument, no_overload, unknown_function, unknown_method,
+    bind_arguments, has_takes_a_field, named_argument, no_overload, unknown_function, unknown_method,
     variable_expected, winner_of_no_race,
 };
 pub(super) use names::{
@@ -17,8 +17,8 @@ pub(super) use names::{
     not_an_object, own_result, plan_as_value, state_of_no_step, unknown_field, unknown_name, unknown_status,
 };
 pub(super) use values::{
-    as_text, extra_field, interpolated_value, lossy_number, missing_fields, never_equal, never_in, no_binary,
-    no_elements, no_key, no_unary, not_a_bool, not_a_list, wrong_key, wrong_position, wrong_type,
+    as_text, extra_field, interpolated_value, lossy_number, missing_fields, negative_position, never_equal, never_in,
+    no_binary, no_elements, no_key, no_order, no_unary, not_a_bool, not_a_list, wrong_key, wrong_position, wrong_type,
 };
 
 use crate::diag::{Diagnostic, Edit, Near, nearest};

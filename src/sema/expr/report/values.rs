@@ -2,7 +2,7 @@
 
 use super::{appended, meant, short, with_names, wrapped};
 use crate::diag::Diagnostic;
-use crate::diag::codes::{names, types};
+use crate::diag::codes::{names, order, types};
 use crate::diag::nearest;
 use crate::sema::expr::{Expectation, Node, Operator, Typed, combine, expect};
 use crate::source::Span;
@@ -156,6 +156,13 @@ pub(in crate::sema::expr) fn as_text(
     }
 }
 
+pub(in crate::sema::expr) fn no_order(ty: &Type, span: Span) -> Diagnostic {
+    Diagnostic::new(&types::NO_OVERLOAD, span, format!("`sortBy` cannot put {} in order", short(ty)))
+        .note("no order")
+        .expected("numbers, or values of one of string, bool, bytes, timestamp or duration", ty)
+        .help("sort by a number, a text or a time of each element: `xs.sortBy(x, x.name)`")
+}
+
 pub(in crate::sema::expr) fn no_unary(symbol: &str, ty: &Type, span: Span) -> Diagnostic {
     Diagnostic::new(&types::NO_OVERLOAD, span, format!("`{symbol}` does not take {ty}"))
         .note(format!("this is {ty}"))
@@ -222,6 +229,14 @@ pub(in crate::sema::expr) fn wrong_position(actual: &Type, span: Span) -> Diagno
         .help("positions in a list are whole numbers from 0")
 }
 
+pub(in crate::sema::expr) fn negative_position(position: i64, span: Span) -> Diagnostic {
+    let message = format!("this always fails: index out of range: {position}");
+    Diagnostic::new(&order::CONSTANT_FAILURE, span, message)
+        .note("no list has this position")
+        .help("positions count from 0; the last element is `xs.last()`")
+        .expected("0 or more", position)
+}
+
 pub(in crate::sema::expr) fn no_key(ty: &Type, span: Span) -> Diagnostic {
     Diagnostic::new(&types::NO_OVERLOAD, span, format!("{ty} cannot be a key"))
         .note(format!("this is {ty}"))
@@ -270,8 +285,8 @@ fn symbol(operator: Operator) -> &'static str {
         Operator::Add => "+",
         Operator::Subtract => "-",
         Operator::Multiply => "*",
-        Operator::Divide => "/",
-        Operator::Remainder => "%",
+        Operator::Divide | Operator::DivideNonzero => "/",
+        Operator::Remainder | Operator::RemainderNonzero => "%",
     }
 }
 
@@ -284,7 +299,8 @@ fn forms(operator: Operator) -> &'static str {
         Operator::In => "a list or a map on the right",
         Operator::Add => "two numbers, strings, lists, or a timestamp and a duration",
         Operator::Subtract => "two numbers, two durations or timestamps, or a timestamp and a duration",
-        Operator::Multiply | Operator::Divide => "two numbers",
-        Operator::Remainder => "two ints",
+        Operator::Multiply => "two numbers, or a duration and an int",
+        Operator::Divide | Operator::DivideNonzero => "two numbers, two durations, or a duration and an int",
+        Operator::Remainder | Operator::RemainderNonzero => "two ints",
     }
 }

@@ -82,12 +82,22 @@ pub(in crate::syntax::json) static ACTIONS: &[Shape] = &[
     CALL_ACTION,
     shape("value", "a `value`", "A value.", &[&[must("value", Slot::Value, "The value.")]]),
     shape("do", "a `do`", "Several statements as one value.", &[&[must("body", BODY, "Up to a yield.")]]),
+    shape("ask", "an `ask`", "A request to an agent, which chooses its own tools.", &[AGENT, PROMPTED]),
+    shape("infer", "an `infer`", "A model answers with a value of a type.", &[PROMPTED]),
     shape("fail", "a `fail`", "An end.", &[FAILURE]),
 ];
 
 pub(in crate::syntax::json) static UNDOS: &[Shape] = &[
     CALL_ACTION,
     shape("do", "a `do`", "Several statements.", &[&[must("body", BODY, "What is done, one after the other.")]]),
+];
+
+pub(super) static AGENT: &[Key] = &[must("agent", Slot::Name, "The agent.")];
+
+pub(super) static PROMPTED: &[Key] = &[
+    may("prompt", Slot::Value, "What it is asked."),
+    may("arguments", Slot::Arguments, "What goes with the prompt: with, and for a model its name under model."),
+    must("returns", Slot::Type, "The type of its answer."),
 ];
 
 pub(super) static FAILURE: &[Key] = &[

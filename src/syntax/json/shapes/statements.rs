@@ -1,6 +1,6 @@
 //! Statements and what stands in them.
 
-use super::clauses::{CLAUSES, STEP};
+use super::clauses::{AGENT, CLAUSES, PROMPTED, STEP};
 use super::{BODY, Choice, DOC, Shape, Slot, WHEN, Word, alone, may, must, shape};
 
 pub(in crate::syntax::json) static STATEMENTS: &[Shape] = &[
@@ -21,7 +21,11 @@ pub(in crate::syntax::json) static STATEMENTS: &[Shape] = &[
                 may("index", Slot::Name, "The name of its index in the body."),
                 must("list", Slot::Value, "The list."),
                 may("max", Slot::Value, "The most elements that the list may have."),
-                may("parallel", Slot::Value, "How many run at the same time; 1 where it is left out."),
+                may(
+                    "parallel",
+                    Slot::Value,
+                    "How many run at the same time; where it is left out, 1 for a body with effects.",
+                ),
                 may("by", Slot::Value, "A key that names the elements."),
                 may("settle", Slot::Flag, "Whether a failure is a value, not the end."),
                 must("body", BODY, "What is done with the element, up to a yield."),
@@ -73,30 +77,13 @@ pub(in crate::syntax::json) static STATEMENTS: &[Shape] = &[
         "ask",
         "an `ask`",
         "A request to an agent, which chooses its own tools.",
-        &[
-            STEP,
-            &[
-                must("agent", Slot::Name, "The agent."),
-                may("prompt", Slot::Value, "What it is asked."),
-                may("arguments", Slot::Arguments, "What goes with the prompt."),
-                must("returns", Slot::Type, "The type of its answer."),
-            ],
-            CLAUSES,
-        ],
+        &[STEP, AGENT, PROMPTED, CLAUSES],
     ),
     shape(
         "infer",
         "an `infer`",
         "A model answers with a value of a type.",
-        &[
-            STEP,
-            &[
-                may("prompt", Slot::Value, "What it is asked."),
-                may("arguments", Slot::Arguments, "What goes with the prompt: model, with."),
-                must("returns", Slot::Type, "The type of its answer."),
-            ],
-            CLAUSES,
-        ],
+        &[STEP, PROMPTED, CLAUSES],
     ),
     shape(
         "input",
@@ -107,7 +94,6 @@ pub(in crate::syntax::json) static STATEMENTS: &[Shape] = &[
             &[
                 must("prompt", Slot::Value, "What is asked."),
                 may("by", Slot::Value, "The role of who answers."),
-                may("expires", Slot::Value, "How long it is waited for, such as 2d."),
                 must("fields", Slot::Objects(&INPUT_FIELD), "The form."),
             ],
             CLAUSES,
@@ -164,6 +150,12 @@ pub(in crate::syntax::json) static STATEMENTS: &[Shape] = &[
                 may("else", BODY, "Where none holds."),
             ],
         ],
+    ),
+    shape(
+        "parallel",
+        "a `parallel`",
+        "Steps without an order among each other: effects in it run at the same time.",
+        &[DOC, &[must("body", BODY, "Steps, lets and ifs; a sequence is a `do`.")]],
     ),
     shape(
         "ensure",
@@ -295,7 +287,8 @@ pub(in crate::syntax::json) static INPUT_FIELD: Shape = alone(
     &[&[
         must("name", Slot::Name, "Its name."),
         must("type", Slot::Type, "Its type."),
-        may("default", Slot::Value, "What stands in it at first."),
+        may("prefill", Slot::Value, "What stands in it, and may be changed."),
+        may("known", Slot::Value, "What is known already: unless it is null, the field is not asked for."),
         may("options", Slot::Value, "The list to choose from."),
     ]],
 );

@@ -1,0 +1,85 @@
+//! What a patch may not put above what has started: it would have had to come first, or decide whether that may be at all.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::diag::render::visible_line;
+use crate::sema::{BlockId, Node, NodeKind, Plan, StepKind, Wait};
+use crate::source::SourceFile;
+use crate::types::Effect;
+
+/// A plan with its text.
+#[derive(Clone, Copy)]
+pub struct Text<'a> {
+    pub plan: &'a Plan,
+    pub source: &'a SourceFile,
+}
+
+/// A statement of the new text that holds back, or decides, what has started below it, and did not stand there before.
+/// Told with that.
+pub fn intruder(was: Text<'_>, is: Text<'_>, started: &BTreeSet<String>) -> Option<(String, String)> {
+    let before: Vec<String> = was.plan.body().nodes.iter().map(|node| was.key(node)).collect();
+    let nodes = &is.plan.body().nodes;
+    let has_started = |node: &Node| node.name.as_deref().is_some_and(|name| started.contains(name));
+    nodes.iter().enumerate().find_map(|(index, node)| {
+        let below = nodes.iter().skip(index + 1).find(|below| has_started(below))?;
+        if has_started(node) || !(node.decides() || holds_back(is.plan, node)) {
+            return None;
+        }
+        let key = is.key(node);
+        let name = below.name.as_deref().unwrap_or_default();
+        let stood_above = before.iter().take_while(|known| *known != name).any(|known| *known == key);
+        (!stood_above).then(|| (visible_line(&key).into_owned(), visible_line(name).into_owned()))
+    })
+}
+
+impl Text<'_> {
+    /// What tells a statement from others: its name, else its text.
+    fn key(&self, node: &Node) -> String {
+        let text = || self.source.slice(node.span).split_whitespace().collect::<Vec<_>>().join(" ");
+        node.name.as_deref().map_or_else(text, str::to_owned)
+    }
+}
+
+/// Whether what stands below a statement waits for it.
+fn holds_back(plan: &Plan, node: &Node) -> bool {
+    let asks = |node: &Node| {
+        node.step().is_some_and(|step| {
+            let waits = match &step.kind {
+                StepKind::Input(_) | StepKind::Ask(_) => true,
+                StepKind::Wait(wait) => matches!(**wait, Wait::Event { .. } | Wait::For(_) | Wait::Until(_)),
+                StepKind::Call(_)
+                | StepKind::Do(_)
+                | StepKind::Each(_)
+                | StepKind::Repeat(_)
+                | StepKind::Race(_)
+                | StepKind::Match { .. }
+                | StepKind::Infer(_)
+                | StepKind::Damaged => false,
+            };
+            let confirms = step.clauses.as_ref().is_some_and(|clauses| clauses.confirm.is_some());
+            waits || confirms || step.until().is_some() || step.effect > Effect::Read
+        })
+    };
+    let mut open: Vec<&Node> = vec![node];
+    while let Some(node) = open.pop() {
+        if asks(node) || matches!(node.kind, NodeKind::Set(_)) {
+            return true;
+        }
+        let beside: Vec<BlockId> = node.step().into_iter().flat_map(|step| step.asides().collect::<Vec<_>>()).collect();
+        // What a listener does comes when its event does.
+        if node.step().is_some() {
+            node.inner(&mut |inner| {
+                if !beside.contains(&inner) {
+                    open.extend(&plan.block(inner).nodes);
+                }
+            });
+        }
+    }
+    false
+}
+
+/// The names of what has started.
+pub fn names<'a>(paths: impl Iterator<Item = &'a Arc<str>>) -> BTreeSet<String> {
+    paths.map(|path| path.split(['.', '[']).next().unwrap_or_default().to_owned()).collect()
+}

@@ -1,0 +1,354 @@
+//! What is known of a plan's values before it runs: every expression folded, through `let`s and guards.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use super::known::{Folding, Knowledge};
+use super::{AlwaysFails, EvalError};
+use crate::sema::expr::Code;
+use crate::sema::{Block, BlockId, Each, GuardAtom, Node, NodeId, NodeKind, Place, Plan, Repeat, StepKind};
+use crate::source::Span;
+use crate::types::Type;
+use crate::value::Value;
+
+/// The values that are known, and what surely fails.
+#[derive(Debug)]
+pub struct Constants {
+    /// By the address of the expression; those that were constants already are left out.
+    values: HashMap<*const Code, Value>,
+    lost: Vec<Lost>,
+}
+
+/// An expression that fails whenever it is evaluated.
+#[derive(Clone, Debug)]
+pub struct Lost {
+    pub error: EvalError,
+    /// The names whose values led to it.
+    pub led: Vec<LedTo>,
+}
+
+/// A name whose value is known, and led to something.
+#[derive(Clone, Debug)]
+pub struct LedTo {
+    pub name: Arc<str>,
+    /// The statement that gives it.
+    pub span: Span,
+    pub value: Value,
+}
+
+impl Constants {
+    /// Folds every expression of a plan that may be evaluated. `work` bounds how much is evaluated for it.
+    #[must_use]
+    pub fn of(plan: &Plan, work: u64) -> Self {
+        let blocks = plan.blocks.len();
+        let mut walk = Walk {
+            plan,
+            owners: vec![None; blocks],
+            reached: vec![false; blocks],
+            slots: HashMap::new(),
+            conditions: HashMap::new(),
+            work,
+            found: Self { values: HashMap::new(), lost: Vec::new() },
+        };
+        for default in plan.parameters.iter().filter_map(|parameter| parameter.default.as_ref()) {
+            walk.fold(Site::of(BlockId(0)), default);
+        }
+        if let Some(body) = walk.reached.first_mut() {
+            *body = true;
+        }
+        // A block has a higher number than the one around it, so all that it can read is known by then.
+        for (number, block) in plan.blocks.iter().enumerate() {
+            if walk.reached.get(number).copied().unwrap_or(false) {
+                walk.block(BlockId(u32::try_from(number).unwrap_or(u32::MAX)), block);
+            }
+        }
+        walk.found
+    }
+
+    /// What fails whenever it is evaluated in expressions around which nothing is known.
+    pub fn lost_in<'a>(codes: impl IntoIterator<Item = &'a Code>, work: u64) -> Vec<Lost> {
+        let mut folding = Folding::new(&Nothing, work);
+        for code in codes {
+            folding.fold(code);
+        }
+        let lost = folding.into_failures().into_iter();
+        lost.map(|failure| Lost { error: failure.error, led: Vec::new() }).collect()
+    }
+
+    /// The value of an expression of the plan, where it is known.
+    #[must_use]
+    pub fn value<'a>(&'a self, code: &'a Code) -> Option<&'a Value> {
+        code.constant().or_else(|| self.values.get(&std::ptr::from_ref(code)))
+    }
+
+    /// What fails whenever it is evaluated.
+    #[must_use]
+    pub fn lost(&self) -> &[Lost] {
+        &self.lost
+    }
+}
+
+/// The walk through the blocks of a plan.
+struct Walk<'a> {
+    plan: &'a Plan,
+    /// The block around each block, and the node in it that owns it.
+    owners: Vec<Option<(BlockId, &'a Node)>>,
+    /// The blocks that may run at all.
+    reached: Vec<bool>,
+    slots: HashMap<(BlockId, u32), Vec<Definition<'a>>>,
+    conditions: HashMap<(BlockId, NodeId), bool>,
+    work: u64,
+    found: Constants,
+}
+
+/// A statement that gives a slot its value.
+struct Definition<'a> {
+    guard: &'a [GuardAtom],
+    value: Option<Value>,
+    span: Span,
+    name: Arc<str>,
+}
+
+/// Where an expression is evaluated.
+#[derive(Clone, Copy)]
+struct Site<'a> {
+    block: BlockId,
+    /// What holds there, of the conditions of that block.
+    guard: &'a [GuardAtom],
+    /// The element of an `each` and its index.
+    element: Option<(&'a Value, usize)>,
+}
+
+impl Site<'_> {
+    fn of(block: BlockId) -> Self {
+        Self { block, guard: &[], element: None }
+    }
+}
+
+/// Where nothing is known.
+struct Nothing;
+
+impl Knowledge for Nothing {
+    fn known(&self, _place: Place) -> Option<Value> {
+        None
+    }
+}
+
+/// What is known at one place.
+struct Around<'w, 'a> {
+    walk: &'w Walk<'a>,
+    site: Site<'w>,
+}
+
+impl Knowledge for Around<'_, '_> {
+    fn known(&self, place: Place) -> Option<Value> {
+        if let (0, Some((element, index))) = (place.up, self.site.element) {
+            match place.slot {
+                0 => return Some(element.clone()),
+                1 => return i64::try_from(index).ok().map(Value::Int),
+                _ => {}
+            }
+        }
+        self.walk.definition(self.site, place)?.value.clone()
+    }
+}
+
+impl<'a> Walk<'a> {
+    fn block(&mut self, id: BlockId, block: &'a Block) {
+        for (number, node) in block.nodes.iter().enumerate() {
+            let number = NodeId(u32::try_from(number).unwrap_or(u32::MAX));
+            let runs = self.runs(id, &node.guard);
+            if runs != Some(false) {
+                self.node(id, number, node);
+                self.enter(id, node);
+            }
+            self.define(id, node, runs);
+        }
+    }
+
+    /// Whether a guard holds, where that is known.
+    fn runs(&self, block: BlockId, guard: &[GuardAtom]) -> Option<bool> {
+        let mut all = Some(true);
+        for atom in guard {
+            match self.conditions.get(&(block, atom.condition)) {
+                Some(holds) if *holds == atom.negated => return Some(false),
+                Some(_) => {}
+                None => all = None,
+            }
+        }
+        all
+    }
+
+    fn node(&mut self, block: BlockId, number: NodeId, node: &'a Node) {
+        let site = Site { guard: &node.guard, ..Site::of(block) };
+        node.codes(&mut |code| self.fold(site, code));
+        if let NodeKind::Condition(code) = &node.kind
+            && let Some(Value::Bool(holds)) = self.found.value(code).cloned()
+        {
+            self.conditions.insert((block, number), holds);
+        }
+    }
+
+    /// The blocks that a node owns, and what is evaluated in their frames.
+    fn enter(&mut self, block: BlockId, node: &'a Node) {
+        node.inner(&mut |inner| {
+            let at = inner.0 as usize;
+            if let (Some(owner), Some(reached)) = (self.owners.get_mut(at), self.reached.get_mut(at)) {
+                (*owner, *reached) = (Some((block, node)), true);
+            }
+        });
+        if let NodeKind::Listener(listener) = &node.kind
+            && let Some(when) = &listener.when
+        {
+            self.fold(Site::of(listener.body), when);
+        }
+        let Some(step) = node.step() else { return };
+        match &step.kind {
+            StepKind::Each(each) => self.each(each),
+            StepKind::Repeat(repeat) => self.repeat(repeat),
+            StepKind::Match { subject, arms } => {
+                let Some(value) = self.found.value(subject).cloned() else { return };
+                let taken = arms.iter().find(|(matcher, _)| matcher.matches(&value)).map(|(_, body)| *body);
+                for (_, body) in arms.iter().filter(|(_, body)| Some(*body) != taken) {
+                    self.never(*body);
+                }
+            }
+            StepKind::Call(_)
+            | StepKind::Do(_)
+            | StepKind::Race(_)
+            | StepKind::Ask(_)
+            | StepKind::Infer(_)
+            | StepKind::Input(_)
+            | StepKind::Wait(_)
+            | StepKind::Damaged => {}
+        }
+    }
+
+    fn never(&mut self, block: BlockId) {
+        if let Some(reached) = self.reached.get_mut(block.0 as usize) {
+            *reached = false;
+        }
+    }
+
+    /// A list that is known is held against its `max`, and the keys of its elements against each other.
+    fn each(&mut self, each: &'a Each) {
+        let Some(Value::List(list)) = self.found.value(&each.list).cloned() else {
+            each.by.iter().for_each(|by| self.fold(Site::of(each.body), by));
+            return;
+        };
+        if list.is_empty() {
+            return self.never(each.body);
+        }
+        let max = each.max.as_ref().and_then(|max| self.found.value(max)).and_then(Value::as_int);
+        if let Some(max) = max.and_then(|max| usize::try_from(max).ok()).filter(|max| list.len() > *max) {
+            let message = format!("the list has {} elements, more than `max {max}`", list.len());
+            self.found.lost.push(Lost { error: EvalError::plain(message, each.list.span), led: Vec::new() });
+        }
+        let Some(by) = &each.by else { return };
+        let mut labels = BTreeSet::new();
+        for (index, element) in list.iter().enumerate() {
+            let site = Site { element: Some((element, index)), ..Site::of(each.body) };
+            let before = self.found.lost.len();
+            let Some(key) = self.value(site, by) else { return self.found.lost.truncate(before.saturating_add(1)) };
+            if !labels.insert(serde_json::to_string(&key).unwrap_or_default()) {
+                let message = format!("`by` gives {} for two elements", key.preview(80));
+                self.found.lost.push(Lost { error: EvalError::plain(message, by.span), led: Vec::new() });
+                return;
+            }
+        }
+    }
+
+    /// A loop that may not begin, or that nothing ends but its `max`.
+    fn repeat(&mut self, repeat: &'a Repeat) {
+        let Some(max) = &repeat.max else { return };
+        let mut lost = |message: String, span| {
+            self.found.lost.push(Lost { error: EvalError::plain(message, span), led: Vec::new() });
+        };
+        if max.constant().and_then(Value::as_int) == Some(0) {
+            return lost("`repeat` has reached its `max` of 0 rounds before the first one".to_owned(), max.span);
+        }
+        for node in &self.plan.block(repeat.body).nodes {
+            match &node.kind {
+                // Another way out of the round.
+                NodeKind::Yield(_) | NodeKind::Next(_) if !node.guard.is_empty() => return,
+                NodeKind::Next(code) if !code.ty.admits_null() && !matches!(code.ty, Type::Any | Type::Invalid) => {
+                    let message = "`next` is never null, so the `repeat` reaches its `max`";
+                    return lost(message.to_owned(), code.span);
+                }
+                NodeKind::Condition(_)
+                | NodeKind::Let(_)
+                | NodeKind::Step(_)
+                | NodeKind::Ensure { .. }
+                | NodeKind::Fail(_)
+                | NodeKind::Reply(_)
+                | NodeKind::Yield(_)
+                | NodeKind::Next(_)
+                | NodeKind::Task(_)
+                | NodeKind::Set(_)
+                | NodeKind::Listener(_) => {}
+            }
+        }
+    }
+
+    fn define(&mut self, block: BlockId, node: &'a Node, runs: Option<bool>) {
+        let (Some(slot), Some(name)) = (node.slot, &node.name) else { return };
+        let value = match (&node.kind, runs) {
+            (_, Some(false)) => Some(Value::Null),
+            (NodeKind::Let(code), _) => self.found.value(code).cloned(),
+            _ => None,
+        };
+        let guard = if runs == Some(true) { &[][..] } else { &node.guard };
+        let definition = Definition { guard, value, span: node.span, name: name.clone() };
+        self.slots.entry((block, slot)).or_default().push(definition);
+    }
+
+    /// The statement that surely gave the value at a place.
+    fn definition(&self, site: Site<'_>, place: Place) -> Option<&Definition<'a>> {
+        let (mut block, mut guard) = (site.block, site.guard);
+        for _ in 0..place.up {
+            let (outer, node) = self.owners.get(block.0 as usize).copied().flatten()?;
+            (block, guard) = (outer, &node.guard);
+        }
+        let definitions = self.slots.get(&(block, place.slot))?;
+        let never = |definition: &&Definition<'_>| self.runs(block, definition.guard) == Some(false);
+        let taken = definitions.iter().filter(|definition| !never(definition)).collect::<Vec<_>>();
+        match taken[..] {
+            [] => definitions.first(),
+            [definition] if definition.guard.iter().all(|atom| guard.contains(atom)) => Some(definition),
+            _ => taken.into_iter().find(|definition| {
+                !definition.guard.is_empty() && definition.guard.iter().all(|atom| guard.contains(atom))
+            }),
+        }
+    }
+
+    /// Folds an expression, and keeps its value and what fails in it.
+    fn fold(&mut self, site: Site<'_>, code: &'a Code) {
+        if code.constant().is_some() {
+            return;
+        }
+        if let Some(value) = self.value(site, code) {
+            self.found.values.insert(std::ptr::from_ref(code), value);
+        }
+    }
+
+    /// The value of an expression at a place; what fails in it is added to what is lost.
+    fn value(&mut self, site: Site<'_>, code: &Code) -> Option<Value> {
+        let around = Around { walk: self, site };
+        let mut folding = Folding::new(&around, self.work);
+        let value = folding.fold(code);
+        let left = folding.left();
+        let lost = folding.into_failures().into_iter().map(|failure| self.lost(site, failure)).collect::<Vec<_>>();
+        self.work = left;
+        self.found.lost.extend(lost);
+        value
+    }
+
+    fn lost(&self, site: Site<'_>, failure: AlwaysFails) -> Lost {
+        let led = failure.read.iter().filter_map(|place| {
+            let definition = self.definition(site, *place)?;
+            let value = definition.value.clone()?;
+            Some(LedTo { name: definition.name.clone(), span: definition.span, value })
+        });
+        Lost { led: led.collect(), error: failure.error }
+    }
+}

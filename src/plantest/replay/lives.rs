@@ -1,0 +1,139 @@
+//! The processes that died on the way of a run, so that a run that is lived through again dies in the same places.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::journal::{Entry, EventName, MemoryLog};
+
+/// What an event is about: its name, its path, the number of its attempt.
+type Mark = (&'static str, Arc<str>, u32);
+
+/// The end of a process in the middle of its work.
+#[derive(Clone, Debug, Default)]
+pub struct Death {
+    /// How often each event was written by the process.
+    events: BTreeMap<Mark, u32>,
+    /// When another process went on, since the beginning of the run; absent where none has.
+    next_at: Option<Duration>,
+}
+
+impl Death {
+    /// One more event of the process that is going to die.
+    pub(super) fn write(&mut self, entry: &Entry) {
+        if let Some(mark) = mark(entry) {
+            *self.events.entry(mark).or_default() += 1;
+        }
+    }
+
+    /// The death of a process after which another one went on at this time.
+    pub(super) fn until(self, next_at: Option<Duration>) -> Self {
+        Self { next_at, ..self }
+    }
+
+    /// One event less to wait for; true where it was the last.
+    fn reached(&mut self, entry: &Entry) -> bool {
+        let Some(mark) = mark(entry) else { return false };
+        if let Some(left) = self.events.get_mut(&mark) {
+            *left -= 1;
+            if *left == 0 {
+                self.events.remove(&mark);
+            }
+        }
+        self.events.is_empty()
+    }
+}
+
+/// Events that say how far a run has come. Others may be left out or added without any difference to what it does.
+fn mark(entry: &Entry) -> Option<Mark> {
+    let counts = match entry.event {
+        EventName::StepRunning
+        | EventName::StepWaiting
+        | EventName::StepRecovering
+        | EventName::StepSettled
+        | EventName::StepCopied
+        | EventName::AnswerGiven
+        | EventName::SignalReceived
+        | EventName::TaskSet
+        | EventName::TaskMoved
+        | EventName::TimerFired
+        | EventName::ListenerFired => true,
+        EventName::RunStarted
+        | EventName::RunResumed
+        | EventName::RunCancelling
+        | EventName::RunPaused
+        | EventName::RunPatched
+        | EventName::RunSettled
+        | EventName::StepQueued
+        | EventName::StepRetried
+        | EventName::UsageReported
+        | EventName::ResultNoted
+        | EventName::BudgetLow => false,
+    };
+    counts.then(|| (entry.event.name(), entry.path.clone().unwrap_or_default(), entry.attempt.unwrap_or_default()))
+}
+
+/// The deaths that a run has before it, and the clock since its beginning.
+#[derive(Debug, Default)]
+pub struct Lives {
+    deaths: Mutex<VecDeque<Death>>,
+    begun: OnceLock<Instant>,
+}
+
+impl Lives {
+    pub fn new(deaths: &[Death]) -> Self {
+        Self { deaths: Mutex::new(deaths.iter().cloned().collect()), begun: OnceLock::new() }
+    }
+
+    /// The run begins now.
+    pub fn begin(&self) {
+        let _ = self.begun.set(Instant::now());
+    }
+
+    /// How long the run has been going on.
+    pub fn elapsed(&self) -> Duration {
+        self.begun.get().map(Instant::elapsed).unwrap_or_default()
+    }
+
+    /// Has the log of the next process end where that of the run ended, if that process died.
+    pub fn arm(&self, log: &MemoryLog) {
+        let Some(mut death) = self.deaths().front().cloned() else { return };
+        log.dies_at(move |line| Entry::read(line).is_ok_and(|entry| death.reached(&entry)));
+    }
+
+    /// Returns when another process went on, which is late for the one before it: with another plan it may never have
+    /// come to where it died.
+    pub async fn overdue(&self) {
+        match self.next_at() {
+            Some(next) => self.sleep_until(next).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// After a death: waits until another process goes on. False where none has.
+    pub async fn next(&self) -> bool {
+        let Some(death) = self.deaths().pop_front() else { return false };
+        match death.next_at {
+            Some(next) => {
+                self.sleep_until(next).await;
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn next_at(&self) -> Option<Duration> {
+        self.deaths().front().and_then(|death| death.next_at)
+    }
+
+    async fn sleep_until(&self, moment: Duration) {
+        tokio::time::sleep(moment.saturating_sub(self.elapsed())).await;
+    }
+
+    fn deaths(&self) -> MutexGuard<'_, VecDeque<Death>> {
+        // Nothing panics while it holds the lock, so what is behind a poisoned one is whole.
+        self.deaths.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

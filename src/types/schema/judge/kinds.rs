@@ -1,0 +1,110 @@
+//! The kinds of JSON values that a value can be of.
+
+use serde_json::{Number, Value as Json};
+
+use super::{Known, Verdict};
+use crate::types::{Type, number};
+
+/// A set of kinds. Numbers without a fraction are a kind of their own.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Kinds(u8);
+
+impl Kinds {
+    const NULL: Self = Self(1);
+    const BOOL: Self = Self(2);
+    const WHOLE: Self = Self(4);
+    const FRACTION: Self = Self(8);
+    pub(super) const NUMBER: Self = Self(4 | 8);
+    pub(super) const TEXT: Self = Self(16);
+    pub(super) const LIST: Self = Self(32);
+    pub(super) const OBJECT: Self = Self(64);
+    const ALL: Self = Self(127);
+
+    pub(super) fn of(known: &Known) -> Self {
+        match known {
+            Known::Exactly(json) => Self::of_json(json),
+            Known::Of(ty) => Self::of_type(ty),
+            Known::Object { .. } => Self::OBJECT,
+            Known::List(_) | Known::Elements(_) => Self::LIST,
+            Known::Either(all) => all.iter().map(Self::of).fold(Self(0), Self::with),
+        }
+    }
+
+    pub(super) fn of_json(json: &Json) -> Self {
+        match json {
+            Json::Null => Self::NULL,
+            Json::Bool(_) => Self::BOOL,
+            Json::Number(number) => match is_whole(number) {
+                Some(true) => Self::WHOLE,
+                Some(false) => Self::FRACTION,
+                None => Self::NUMBER,
+            },
+            Json::String(_) => Self::TEXT,
+            Json::Array(_) => Self::LIST,
+            Json::Object(_) => Self::OBJECT,
+        }
+    }
+
+    fn of_type(ty: &Type) -> Self {
+        match ty {
+            Type::Never | Type::Any | Type::Invalid => Self::ALL,
+            Type::Null => Self::NULL,
+            Type::Bool => Self::BOOL,
+            Type::Int | Type::Uint => Self::WHOLE,
+            Type::Double => Self::NUMBER,
+            Type::String | Type::Bytes | Type::Timestamp | Type::Duration | Type::Type => Self::TEXT,
+            Type::Literal(literal) => Self::of_json(&super::known::literal_json(literal)),
+            Type::List(_) => Self::LIST,
+            Type::Map(_) | Type::Object(_) | Type::Result(_) | Type::Error => Self::OBJECT,
+            Type::Union(members) => members.iter().map(Self::of_type).fold(Self(0), Self::with),
+        }
+    }
+
+    fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    pub(super) fn meets(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    pub(super) fn within(self, other: Self) -> bool {
+        self.0 & !other.0 == 0
+    }
+
+    /// What `type` says of values of these kinds.
+    pub(super) fn named(self, wanted: &Json) -> Verdict {
+        let names: Vec<&str> = match wanted {
+            Json::String(name) => vec![name],
+            Json::Array(names) => names.iter().filter_map(Json::as_str).collect(),
+            Json::Null | Json::Bool(_) | Json::Number(_) | Json::Object(_) => return Verdict::Unknown,
+        };
+        let mut allowed = Self(0);
+        for name in &names {
+            allowed = allowed.with(match *name {
+                "null" => Self::NULL,
+                "boolean" => Self::BOOL,
+                "integer" => Self::WHOLE,
+                "number" => Self::NUMBER,
+                "string" => Self::TEXT,
+                "array" => Self::LIST,
+                "object" => Self::OBJECT,
+                _ => return Verdict::Unknown,
+            });
+        }
+        match (self.within(allowed), self.meets(allowed)) {
+            (true, _) => Verdict::Fits,
+            (false, true) => Verdict::Unknown,
+            (false, false) => Verdict::cannot("type", format!("must be of type {}", names.join(" or "))),
+        }
+    }
+}
+
+/// Whether a number has no fraction, however it is written; nothing where it is larger than a double can be.
+fn is_whole(number: &Number) -> Option<bool> {
+    let text = number.to_string();
+    if !text.contains(['.', 'e', 'E']) || number::integer(number).is_some() {
+        return Some(true);
+    }
+    text.parse::<f64>().ok().filter(|value| value.is_finite()).map(|value| value.fract() == 0.0)
+}

@@ -1,0 +1,135 @@
+//! Keywords that speak of the elements of a list.
+
+use serde_json::{Map, Value as Json};
+
+use super::kinds::Kinds;
+use super::{Draft, Judge, Known, Verdict, count, equal, list};
+
+/// The elements of a list, as far as they are known.
+enum Elements {
+    All(Vec<Known>),
+    /// Any number of such.
+    AnyNumber(Known),
+}
+
+impl Judge<'_> {
+    pub(super) fn list_keyword(&self, keyword: &str, wanted: &Json, schema: &Map<String, Json>, known: &Known) -> Verdict {
+        let kinds = Kinds::of(known);
+        let current = match keyword {
+            "prefixItems" | "unevaluatedItems" => self.is(Draft::Latest),
+            "additionalItems" => self.is(Draft::Seven) && schema.get("items").is_some_and(Json::is_array),
+            _ => true,
+        };
+        if !current || !kinds.meets(Kinds::LIST) || *wanted == Json::Bool(true) && keyword != "uniqueItems" && keyword != "contains" {
+            return Verdict::Fits;
+        }
+        let Some(elements) = elements(known) else { return Verdict::Unknown };
+        match keyword {
+            "items" | "prefixItems" | "additionalItems" => self.items(keyword, wanted, schema, &elements),
+            "contains" => self.contains(wanted, schema, &elements),
+            "minItems" | "maxItems" => length(keyword, wanted, &elements),
+            "uniqueItems" if *wanted == Json::Bool(true) => unique(&elements),
+            "uniqueItems" => Verdict::Fits,
+            _ => Verdict::Unknown,
+        }
+    }
+
+    /// The elements that a keyword speaks of, each held against its schema.
+    fn items(&self, keyword: &str, wanted: &Json, schema: &Map<String, Json>, elements: &Elements) -> Verdict {
+        let prefix = match (self.is(Draft::Latest), schema.get("items")) {
+            (true, _) => schema.get("prefixItems").map_or(0, |prefix| list(prefix).len()),
+            (false, Some(Json::Array(items))) => items.len(),
+            (false, _) => 0,
+        };
+        // A list of schemas is for the first elements, a single one for those behind them.
+        let of = |index: usize| match (keyword, wanted) {
+            ("prefixItems", _) | ("items", Json::Array(_)) => list(wanted).get(index),
+            _ => (index >= prefix).then_some(wanted),
+        };
+        match elements {
+            Elements::All(all) => Verdict::all(all.iter().enumerate().map(|(index, element)| {
+                of(index).map_or(Verdict::Fits, |schema| self.schema(schema, element).within(&index.to_string()))
+            })),
+            Elements::AnyNumber(element) => {
+                let schemas = (0..=prefix).filter_map(of);
+                Verdict::all(schemas.map(|schema| self.schema(schema, element).if_there()))
+            }
+        }
+    }
+
+    fn contains(&self, wanted: &Json, schema: &Map<String, Json>, elements: &Elements) -> Verdict {
+        let bound = |keyword| schema.get(keyword).filter(|_| self.is(Draft::Latest)).map(count);
+        let least = match bound("minContains") {
+            None => 1,
+            Some(Some(least)) => least,
+            Some(None) => return Verdict::Unknown,
+        };
+        let most = match bound("maxContains") {
+            None => usize::MAX,
+            Some(Some(most)) => most,
+            Some(None) => return Verdict::Unknown,
+        };
+        let (sure, possible) = match elements {
+            Elements::All(all) => {
+                let verdicts: Vec<Verdict> = all.iter().map(|element| self.schema(wanted, element)).collect();
+                let sure = verdicts.iter().filter(|verdict| **verdict == Verdict::Fits).count();
+                (sure, verdicts.iter().filter(|verdict| !matches!(verdict, Verdict::Cannot(_))).count())
+            }
+            Elements::AnyNumber(element) => match self.schema(wanted, element) {
+                Verdict::Cannot(_) => (0, 0),
+                Verdict::Fits | Verdict::Unknown => (0, usize::MAX),
+            },
+        };
+        if possible < least {
+            return Verdict::cannot("contains", "has no element of the kind that must be there");
+        }
+        if sure > most {
+            return Verdict::cannot("maxContains", "has too many elements of the kind that must be there");
+        }
+        if sure >= least && possible <= most { Verdict::Fits } else { Verdict::Unknown }
+    }
+}
+
+fn elements(known: &Known) -> Option<Elements> {
+    match known.clone().opened() {
+        Known::List(all) => Some(Elements::All(all)),
+        Known::Elements(element) => Some(Elements::AnyNumber(*element)),
+        Known::Exactly(_) | Known::Of(_) | Known::Object { .. } | Known::Either(_) => None,
+    }
+}
+
+fn length(keyword: &str, wanted: &Json, elements: &Elements) -> Verdict {
+    let (Some(bound), least) = (count(wanted), keyword == "minItems") else { return Verdict::Unknown };
+    match elements {
+        Elements::All(all) if least && all.len() < bound => {
+            Verdict::cannot(keyword, format!("must have at least {bound} elements"))
+        }
+        Elements::All(all) if !least && all.len() > bound => {
+            Verdict::cannot(keyword, format!("must have at most {bound} elements"))
+        }
+        Elements::All(_) => Verdict::Fits,
+        Elements::AnyNumber(_) if least && bound == 0 => Verdict::Fits,
+        Elements::AnyNumber(_) => Verdict::Unknown,
+    }
+}
+
+fn unique(elements: &Elements) -> Verdict {
+    let Elements::All(all) = elements else { return Verdict::Unknown };
+    let mut unknown = false;
+    for (index, element) in all.iter().enumerate() {
+        for other in all.iter().skip(index + 1) {
+            let equal = match (element.exactly(), other.exactly()) {
+                (Some(element), Some(other)) => equal::same(&element, &other),
+                (Some(exact), None) => equal::equals(other, &exact),
+                (None, Some(exact)) => equal::equals(element, &exact),
+                (None, None) => None,
+            };
+            match equal {
+                Some(true) => return Verdict::cannot("uniqueItems", "must not have equal elements"),
+                Some(false) => {}
+                None => unknown = true,
+            }
+        }
+    }
+    if unknown { Verdict::Unknown } else { Verdict::Fits }
+}

@@ -1,0 +1,195 @@
+//! Keywords that speak of the fields of an object.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value as Json, json};
+
+use super::super::read::is_plain;
+use super::kinds::Kinds;
+use super::{Draft, Judge, Known, KnownField, Verdict, count, list};
+use crate::types::{Rest, Type};
+
+/// An object, as far as it is known.
+struct Object {
+    fields: Vec<KnownField>,
+    /// What further fields are; nothing where there are none.
+    rest: Option<Known>,
+}
+
+/// Whether a field is there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Presence {
+    Sure,
+    Open,
+    Never,
+}
+
+impl Object {
+    fn of(known: &Known) -> Option<Self> {
+        let Known::Object { fields, rest } = known.clone().opened() else { return None };
+        let rest = match rest {
+            Rest::Closed => None,
+            Rest::Open => Some(Known::Of(Type::Any)),
+            Rest::Typed(ty) => Some(Known::Of(ty)),
+        };
+        Some(Self { fields, rest })
+    }
+
+    fn field(&self, name: &str) -> Option<&KnownField> {
+        self.fields.iter().find(|field| *field.name == *name)
+    }
+
+    fn presence(&self, name: &str) -> Presence {
+        match (self.field(name), &self.rest) {
+            (Some(field), _) if field.sure => Presence::Sure,
+            (Some(_), _) | (None, Some(_)) => Presence::Open,
+            (None, None) => Presence::Never,
+        }
+    }
+
+    fn requires(&self, name: &str) -> Verdict {
+        match self.presence(name) {
+            Presence::Sure => Verdict::Fits,
+            Presence::Open => Verdict::Unknown,
+            Presence::Never => Verdict::cannot("required", format!("lacks the field {name}")),
+        }
+    }
+
+    fn requires_all(&self, names: &Json) -> Verdict {
+        Verdict::all(list(names).iter().map(|name| name.as_str().map_or(Verdict::Unknown, |name| self.requires(name))))
+    }
+}
+
+impl Judge<'_> {
+    pub(super) fn object_keyword(
+        &self,
+        keyword: &str,
+        wanted: &Json,
+        schema: &Map<String, Json>,
+        known: &Known,
+    ) -> Verdict {
+        let latest = self.is(Draft::Latest);
+        let current = match keyword {
+            "dependentRequired" | "dependentSchemas" | "unevaluatedProperties" => latest,
+            _ => true,
+        };
+        if !current || *wanted == Json::Bool(true) || !Kinds::of(known).meets(Kinds::OBJECT) {
+            return Verdict::Fits;
+        }
+        let Some(object) = Object::of(known) else { return Verdict::Unknown };
+        match keyword {
+            "required" => object.requires_all(wanted),
+            "properties" => self.properties(wanted, &object),
+            "patternProperties" => self.pattern_properties(wanted, &object),
+            "additionalProperties" => self.additional(wanted, schema, &object),
+            "unevaluatedProperties" if is_plain(schema) => self.additional(wanted, schema, &object),
+            "propertyNames" => self.names(wanted, &object),
+            "minProperties" | "maxProperties" => size(keyword, wanted, &object),
+            "dependentRequired" | "dependentSchemas" => self.dependent(wanted, &object, known),
+            "dependencies" if !latest => self.dependent(wanted, &object, known),
+            _ => Verdict::Unknown,
+        }
+    }
+
+    /// A field held against a schema; one that need not be there decides nothing.
+    fn field(&self, schema: &Json, field: &KnownField) -> Verdict {
+        let verdict = self.schema(schema, &field.value).within(&field.name);
+        if field.sure { verdict } else { verdict.if_there() }
+    }
+
+    fn properties(&self, wanted: &Json, object: &Object) -> Verdict {
+        let Json::Object(properties) = wanted else { return Verdict::Unknown };
+        Verdict::all(properties.iter().map(|(name, schema)| match (object.field(name), &object.rest) {
+            (Some(field), _) => self.field(schema, field),
+            (None, Some(rest)) => self.schema(schema, rest).if_there(),
+            (None, None) => Verdict::Fits,
+        }))
+    }
+
+    fn pattern_properties(&self, wanted: &Json, object: &Object) -> Verdict {
+        let Json::Object(patterns) = wanted else { return Verdict::Unknown };
+        Verdict::all(patterns.iter().map(|(pattern, schema)| {
+            let own = Verdict::all(object.fields.iter().map(|field| match self.matches(pattern, &field.name) {
+                Some(true) => self.field(schema, field),
+                Some(false) => Verdict::Fits,
+                None => Verdict::Unknown,
+            }));
+            own.and(|| object.rest.as_ref().map_or(Verdict::Fits, |rest| self.schema(schema, rest).if_there()))
+        }))
+    }
+
+    fn additional(&self, wanted: &Json, schema: &Map<String, Json>, object: &Object) -> Verdict {
+        let listed = |name: &str| schema.get("properties").is_some_and(|known| known.get(name).is_some());
+        let patterns: BTreeSet<&String> =
+            schema.get("patternProperties").and_then(Json::as_object).into_iter().flat_map(Map::keys).collect();
+        let own = Verdict::all(object.fields.iter().filter(|field| !listed(&field.name)).map(|field| {
+            let mut open = false;
+            for pattern in &patterns {
+                match self.matches(pattern, &field.name) {
+                    Some(true) => return Verdict::Fits,
+                    Some(false) => {}
+                    None => open = true,
+                }
+            }
+            let verdict = match (field.sure, wanted) {
+                (true, Json::Bool(false)) => {
+                    Verdict::cannot("additionalProperties", format!("must not have the field {}", field.name))
+                }
+                _ => self.field(wanted, field),
+            };
+            if open { verdict.if_there() } else { verdict }
+        }));
+        own.and(|| object.rest.as_ref().map_or(Verdict::Fits, |rest| self.schema(wanted, rest).if_there()))
+    }
+
+    fn names(&self, wanted: &Json, object: &Object) -> Verdict {
+        let own = Verdict::all(object.fields.iter().map(|field| {
+            let verdict = self.schema(wanted, &Known::Exactly(json!(&*field.name))).within(&field.name);
+            if field.sure { verdict } else { verdict.if_there() }
+        }));
+        own.and(|| match &object.rest {
+            Some(_) => self.schema(wanted, &Known::Of(Type::String)).if_there(),
+            None => Verdict::Fits,
+        })
+    }
+
+    /// What must hold where a field is there.
+    fn dependent(&self, wanted: &Json, object: &Object, known: &Known) -> Verdict {
+        let Json::Object(dependent) = wanted else { return Verdict::Unknown };
+        Verdict::all(dependent.iter().map(|(name, then)| {
+            let held = || if then.is_array() { object.requires_all(then) } else { self.schema(then, known) };
+            match object.presence(name) {
+                Presence::Sure => held(),
+                Presence::Open => held().if_there(),
+                Presence::Never => Verdict::Fits,
+            }
+        }))
+    }
+
+    /// Whether a name matches a pattern; nothing where the pattern cannot be used.
+    fn matches(&self, pattern: &str, name: &str) -> Option<bool> {
+        match self.leaf("pattern", &json!(pattern), &json!(name)) {
+            Verdict::Fits => Some(true),
+            Verdict::Cannot(_) => Some(false),
+            Verdict::Unknown => None,
+        }
+    }
+}
+
+fn size(keyword: &str, wanted: &Json, object: &Object) -> Verdict {
+    let Some(bound) = count(wanted) else { return Verdict::Unknown };
+    let sure = object.fields.iter().filter(|field| field.sure).count();
+    let most = if object.rest.is_some() { usize::MAX } else { object.fields.len() };
+    if keyword == "minProperties" {
+        return match (sure >= bound, most < bound) {
+            (true, _) => Verdict::Fits,
+            (false, true) => Verdict::cannot(keyword, format!("must have at least {bound} fields")),
+            (false, false) => Verdict::Unknown,
+        };
+    }
+    match (most <= bound, sure > bound) {
+        (true, _) => Verdict::Fits,
+        (false, true) => Verdict::cannot(keyword, format!("must have at most {bound} fields")),
+        (false, false) => Verdict::Unknown,
+    }
+}

@@ -1,0 +1,61 @@
+//! Keywords that speak of one number or one text.
+
+use serde_json::{Number, Value as Json};
+
+use super::kinds::Kinds;
+use super::{Draft, Judge, Known, Verdict};
+use crate::types::Type;
+
+impl Judge<'_> {
+    pub(super) fn number(&self, keyword: &str, wanted: &Json, known: &Known) -> Verdict {
+        match known {
+            Known::Exactly(json @ Json::Number(given)) => {
+                let plain = |number: &Number| number.to_string().parse::<i64>().ok();
+                match (keyword, plain(given), wanted.as_number().and_then(plain)) {
+                    ("minimum", Some(given), Some(wanted)) if given >= wanted => Verdict::Fits,
+                    ("maximum", Some(given), Some(wanted)) if given <= wanted => Verdict::Fits,
+                    _ => self.leaf(keyword, wanted, json),
+                }
+            }
+            Known::Of(Type::Uint) if keyword == "minimum" && wanted.as_f64().is_some_and(|least| least <= 0.0) => {
+                Verdict::Fits
+            }
+            _ if Kinds::of(known).meets(Kinds::NUMBER) => Verdict::Unknown,
+            _ => Verdict::Fits,
+        }
+    }
+
+    pub(super) fn text(&self, keyword: &str, wanted: &Json, known: &Known) -> Verdict {
+        let told_only = match keyword {
+            "format" => !self.leaves.formats(),
+            "contentEncoding" | "contentMediaType" => self.is(Draft::Latest),
+            _ => false,
+        };
+        if told_only || !Kinds::of(known).meets(Kinds::TEXT) {
+            return Verdict::Fits;
+        }
+        match known {
+            Known::Exactly(json @ Json::String(text)) => {
+                let length = || text.chars().count();
+                match (keyword, super::count(wanted)) {
+                    ("minLength", Some(least)) if length() >= least => Verdict::Fits,
+                    ("maxLength", Some(most)) if length() <= most => Verdict::Fits,
+                    _ => self.leaf(keyword, wanted, json),
+                }
+            }
+            Known::Of(Type::Timestamp) if keyword == "format" && wanted.as_str() == Some("date-time") => Verdict::Fits,
+            _ if keyword == "minLength" && super::count(wanted) == Some(0) => Verdict::Fits,
+            _ if keyword == "format" && !super::super::validator::is_enforced(wanted) => Verdict::Fits,
+            _ => Verdict::Unknown,
+        }
+    }
+
+    /// What a keyword alone says of a value.
+    pub(super) fn leaf(&self, keyword: &str, wanted: &Json, value: &Json) -> Verdict {
+        match self.leaves.objection(self.draft_name(), keyword, wanted, value) {
+            Some(None) => Verdict::Fits,
+            Some(Some(violation)) => Verdict::Cannot(violation),
+            None => Verdict::Unknown,
+        }
+    }
+}

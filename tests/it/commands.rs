@@ -1,0 +1,364 @@
+//! Commands as people meet them: what they say of runs, where they look for them, and what they refuse to do by accident.
+
+use std::fs::{self, File};
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use super::support::{Output, folder, planrun};
+
+const APP: &str = "name: desk
+tools:
+  - name: look
+    endpoint: 'http://127.0.0.1:9/tool'
+    effect: read
+    parameters: { type: object, properties: { id: { type: string } }, required: [id] }
+    returns: { type: object, properties: { n: { type: integer }, token: { type: string } }, required: [n] }
+    sensitive: [result.token]
+    mock:
+      - { when: { id: bad }, status: 400 }
+      - { when: { id: gone }, status: 404 }
+      - { data: { n: 3, token: tok-4711-s3cret-value } }
+  - name: mail
+    endpoint: 'http://127.0.0.1:9/tool'
+    effect: effect
+    parameters: { type: object, properties: { to: { type: string } }, required: [to] }
+    returns: { type: object, properties: { id: { type: string } }, required: [id] }
+    mock: { id: m }
+";
+const PLANS: &str = r#"use desk
+
+plan gate() -> { a: string, d: duration } {
+    step m = desk.mail(to: "x") confirm "Really?" by "boss" expires 2d
+    reply { a: m.id, d: 2d }
+}
+
+plan part(id: string, unread: string = "x") -> int {
+    step l = desk.look(id: id)
+    let none = l.n - 3
+    let far = 5 / none
+    step m = desk.mail(to: "mail ${far}")
+    reply size(m.id)
+}
+
+plan settled() -> int {
+    policy { on_failure: settle }
+    step a = desk.look(id: "bad")
+    step b = desk.look(id: "gone")
+    step c = do {
+        step inner = desk.look(id: "bad")
+        yield inner.n
+    }
+    step d = desk.look(id: "ok")
+    reply d.n + a.n
+}
+
+plan say(text: string) -> string {
+    reply text
+}
+
+plan both(text: string) -> { text: string } {
+    reply { text: text }
+}
+"#;
+
+fn project() -> TempDir {
+    folder([("planrun.yaml", "apps: [desk.yaml]\n"), ("desk.yaml", APP), ("a.plan", PLANS)])
+}
+
+fn told(place: &TempDir, arguments: &[&str]) -> Output {
+    planrun(arguments).within(place.path()).run()
+}
+
+fn run(place: &TempDir, plan: &str, more: &[&str]) -> Output {
+    told(place, &[&["run", "a.plan", "--mock", "--plan", plan], more].concat())
+}
+
+#[test]
+fn d7_lists_name_states_that_can_be_asked_for_and_count_what_completed() {
+    let place = project();
+    run(&place, "gate", &["--run-id", "asks"]);
+    run(&place, "settled", &["--run-id", "fails"]);
+    let list = |arguments: &[&str]| told(&place, &[&["runs", "list"], arguments].concat());
+    let human = list(&[]).stdout;
+    assert!(human.contains("its question expires in 2d"), "{human}");
+    assert!(!human.contains("goes on"), "{human}");
+    let line = human.lines().find(|line| line.starts_with("fails")).unwrap();
+    assert!(line.contains("failed  1/4"), "{human}");
+    for state in ["interrupted", "running", "paused", "failed"] {
+        let output = list(&["--state", state]);
+        assert_eq!(output.status, 0, "{output:?}");
+        assert_eq!(output.stdout.contains("asks"), state == "paused", "{output:?}");
+    }
+    let dry = run(&place, "gate", &["--dry-run"]).stdout;
+    assert!(dry.contains("for 2d: "), "{dry}");
+}
+
+#[test]
+fn d7_a_run_that_lost_its_process_is_found_as_interrupted() {
+    let place = project();
+    let app = APP.replace("mock: { id: m }", "mock: [{ data: { id: m }, delay: 30s }]");
+    fs::write(place.path().join("desk.yaml"), app).unwrap();
+    fs::write(place.path().join("a.plan"), PLANS.replace("l.n - 3", "l.n")).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_planrun"));
+    command.args(["run", "a.plan", "--mock", "--plan", "part", "--run-id", "dead", "-i", "id=ok"]);
+    let mut child = command.current_dir(place.path()).stderr(std::process::Stdio::null()).spawn().unwrap();
+    while !told(&place, &["runs", "events", "dead"]).stdout.contains("desk.mail") {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    assert!(told(&place, &["runs", "list", "--state", "running"]).stdout.contains("dead"));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let ids = |state: &str| told(&place, &["runs", "list", "--state", state]).stdout.contains("dead");
+    assert!(ids("interrupted") && !ids("running"));
+}
+
+#[test]
+fn d8_prune_deletes_nothing_before_it_is_told_what() {
+    let place = project();
+    run(&place, "say", &["--run-id", "one", "-i", "text=x"]);
+    run(&place, "gate", &["--run-id", "asks"]);
+    let count = || told(&place, &["runs", "list", "--format", "json"]).json()["runs"].as_array().unwrap().len();
+    let bare = told(&place, &["runs", "prune"]);
+    assert_eq!(bare.status, 2, "{bare:?}");
+    assert!(bare.stdout.contains("1 run would be deleted:\n  one  say  completed"), "{bare:?}");
+    assert!(bare.stderr.contains("nothing was deleted; `--all`"), "{bare:?}");
+    let dry = told(&place, &["runs", "prune", "--all", "--dry-run"]);
+    assert_eq!((dry.status, count()), (0, 2), "{dry:?}");
+    assert_eq!(told(&place, &["runs", "prune", "--keep", "1"]).status, 0);
+    assert_eq!(told(&place, &["runs", "prune", "--days", "3"]).status, 0);
+    assert_eq!(count(), 2);
+    let all = told(&place, &["runs", "prune", "--all"]);
+    assert_eq!((all.status, count()), (0, 1), "{all:?}");
+    assert!(all.stderr.starts_with("deleted 1 run and "), "{all:?}");
+    assert_eq!(told(&place, &["runs", "prune"]).status, 0, "there is nothing left that it could mean");
+}
+
+#[test]
+fn d9_an_expression_without_a_value_names_its_line_and_a_let_its_own() {
+    let place = project();
+    let output = run(&place, "part", &["-i", "id=ok", "--run-id", "fails"]);
+    assert_eq!(output.status, 1);
+    let line = "the step `m` failed with validation.expression: divide by zero (a.plan:11:15)";
+    assert!(output.stderr.contains(line), "{output:?}");
+    let shown = told(&place, &["runs", "show", "fails"]).stdout;
+    assert!(shown.contains("divide by zero (a.plan:11:15)"), "{shown}");
+}
+
+#[test]
+fn d10_a_failure_that_is_passed_on_is_told_once() {
+    let place = project();
+    let plan = "use desk\nplan p() -> int {\n    step x = do {\n        step y = each i in [\"bad\"] max 2 {\n            step z = desk.look(id: i)\n            yield z.n\n        }\n        yield size(y)\n    }\n    reply x\n}\n";
+    fs::write(place.path().join("b.plan"), plan).unwrap();
+    let output = told(&place, &["run", "b.plan", "--mock"]);
+    assert_eq!(output.stderr.matches("Mock status 400").count(), 1, "{output:?}");
+    assert!(output.stderr.contains("the step `x.y[0].z` failed with tool.failed"), "{output:?}");
+}
+
+#[test]
+fn d11_warnings_are_about_the_plan_that_runs() {
+    let place = project();
+    assert_eq!(run(&place, "say", &["-i", "text=x"]).stderr, "");
+    let own = run(&place, "part", &["-i", "id=ok"]).stderr;
+    assert!(own.contains("nothing reads the input `unread`"), "{own}");
+}
+
+#[test]
+fn d12_a_misspelt_command_suggests_the_nearest() {
+    let place = project();
+    let tip = |words: &[&str]| {
+        let output = told(&place, words);
+        assert_eq!(output.status, 2, "{output:?}");
+        output.stderr.lines().find(|line| line.contains("tip:")).map(|line| line.trim().to_owned())
+    };
+    assert_eq!(tip(&["rn"]).unwrap(), "tip: a similar subcommand exists: 'run'");
+    assert_eq!(tip(&["list"]).unwrap(), "tip: a similar subcommand exists: 'runs list'");
+    assert_eq!(tip(&["lint"]).unwrap(), "tip: a similar subcommand exists: 'check'");
+    assert_eq!(tip(&["banana"]), None);
+}
+
+#[test]
+fn d14_all_steps_that_failed_are_named() {
+    let place = project();
+    let told = run(&place, "settled", &[]).stderr;
+    for step in
+        ["`a` failed with tool.failed", "`b` failed, too, with tool.failed", "`c` failed, too, with tool.failed"]
+    {
+        assert!(told.contains(step), "{step}: {told}");
+    }
+    let many: String = (0..30).map(|n| format!("    step s{n} = desk.look(id: \"bad\")\n")).collect();
+    let plan = format!("use desk\nplan p() -> int {{\n    policy {{ on_failure: settle }}\n{many}    reply s1.n\n}}\n");
+    fs::write(place.path().join("b.plan"), plan).unwrap();
+    let told = planrun(["run", "b.plan", "--mock"]).within(place.path()).run().stderr;
+    assert_eq!(told.matches("failed, too").count(), 8, "{told}");
+    assert!(told.contains("and 21 more steps failed"), "{told}");
+}
+
+#[test]
+fn d15_a_trace_tells_what_was_said_to_a_gate() {
+    let place = project();
+    let tests = "test \"agreed\" for gate {\n    mock desk.mail => { id: \"m\" }\n    answer m.confirm => { approve: true, by: \"boss\", note: \"fine\" }\n    expect status == \"completed\"\n    snapshot trace\n}\n\ntest \"refused\" for gate {\n    answer m.confirm => false\n    expect status == \"failed\"\n    snapshot trace\n}\n";
+    fs::write(place.path().join("a.plan"), format!("{PLANS}\n{tests}")).unwrap();
+    let output = planrun(["test", "--accept"]).within(place.path()).without_variable("CI").run();
+    assert_eq!(output.status, 0, "{output:?}");
+    let snapshots = place.path().join("snapshots");
+    let texts: Vec<String> =
+        fs::read_dir(snapshots).unwrap().map(|file| fs::read_to_string(file.unwrap().path()).unwrap()).collect();
+    let all = texts.join("\n");
+    assert!(all.contains("  gate: approved by boss: fine\n"), "{all}");
+    assert!(all.contains("  gate: refused"), "{all}");
+}
+
+#[test]
+fn d16_runs_of_a_plan_elsewhere_are_found() {
+    let place = folder([("sub/planrun.yaml", "apps: [desk.yaml]\n"), ("sub/desk.yaml", APP), ("sub/a.plan", PLANS)]);
+    fs::create_dir_all(place.path().join("sub/deeper")).unwrap();
+    fs::create_dir_all(place.path().join("other")).unwrap();
+    let begun = told(&place, &["run", "sub/a.plan", "--plan", "gate", "--mock", "--run-id", "asks"]);
+    assert_eq!(begun.status, 4, "{begun:?}");
+    for from in [".", "sub", "sub/deeper"] {
+        let output = planrun(["runs", "list"]).within(place.path().join(from)).run();
+        assert!(output.stdout.contains("asks"), "{from}: {output:?}");
+        let shown = planrun(["runs", "show", "asks"]).within(place.path().join(from)).run();
+        assert_eq!(shown.status, 0, "{from}: {shown:?}");
+    }
+    let output = planrun(["runs", "list"]).within(place.path().join("other")).run();
+    assert_eq!(output.status, 3, "{output:?}");
+    assert!(output.stderr.contains("there is no journal at") && output.stderr.contains("--project DIR"), "{output:?}");
+    let named = planrun(["runs", "list", "--project", "../sub"]).within(place.path().join("other")).run();
+    assert!(named.stdout.contains("asks"), "{named:?}");
+    let answered = told(&place, &["runs", "answer", "asks", "m.confirm=true", "--by", "boss", "--resume"]);
+    assert_eq!(answered.status, 0, "{answered:?}");
+    // Plans without a project, in two folders: which one is meant has to be said.
+    for name in ["other", "third"] {
+        fs::create_dir_all(place.path().join(name)).unwrap();
+        fs::write(place.path().join(name).join("s.plan"), "plan s() -> int { reply 1 }\n").unwrap();
+        told(&place, &["run", &format!("{name}/s.plan"), "--run-id", name]);
+    }
+    let several = told(&place, &["runs", "list"]);
+    assert_eq!(several.status, 2, "{several:?}");
+    assert!(several.stderr.contains("`--project other`, `--project sub`, `--project third`"), "{several:?}");
+    assert!(told(&place, &["runs", "list", "--project", "third"]).stdout.contains("third"));
+}
+
+#[test]
+fn f12_nothing_of_a_pruned_run_is_left_in_the_files() {
+    let place = project();
+    let secret = "4711-s3cret-value";
+    let output = run(&place, "part", &["-i", "id=ok", "-i", "unread=4711-s3cret-value-too"]);
+    assert_eq!(output.status, 1, "{output:?}");
+    let found = || {
+        let files = fs::read_dir(place.path().join(".planrun")).unwrap().map(|file| file.unwrap().path());
+        files
+            .filter(|path| path.is_file())
+            .any(|path| String::from_utf8_lossy(&fs::read(path).unwrap()).contains(secret))
+    };
+    assert!(found(), "the run holds it, or this shows nothing");
+    assert_eq!(told(&place, &["runs", "prune", "--all"]).status, 0);
+    assert!(!found());
+}
+
+#[test]
+fn f18_nothing_that_a_plan_replies_acts_on_a_terminal_or_a_workflow() {
+    let place = project();
+    let hostile = "a\u{9b}31m\u{7f}\u{202e}\n::stop-commands::x\n  ::error::y ##[add-mask]z ##vso[task.x]";
+    let argument = format!("text={hostile}");
+    for (plan, format) in [("say", "human"), ("say", "json"), ("say", "ndjson"), ("both", "human"), ("both", "quiet")] {
+        let output = run(&place, plan, &["--format", format, "-i", &argument]);
+        assert_eq!(output.status, 0, "{output:?}");
+        for part in ["\u{9b}", "\u{7f}", "\u{202e}", "##[", "##vso["] {
+            assert!(!output.stdout.contains(part), "{plan} {format} {part:?}: {output:?}");
+        }
+        assert!(!output.stdout.lines().any(|line| line.trim_start().starts_with("::")), "{plan} {format}: {output:?}");
+    }
+    let json = run(&place, "say", &["--format", "json", "-i", &argument]).json();
+    assert_eq!(json["reply"], hostile, "it means the same");
+    let listed = told(&place, &["runs", "list", "--format", "json"]).json();
+    let id = listed["runs"][0]["run"].as_str().unwrap().to_owned();
+    for arguments in [&["runs", "show", &id, "--format", "json"][..], &["runs", "events", &id, "--format", "ndjson"]] {
+        let text = told(&place, arguments).stdout;
+        assert!(!text.contains('\u{9b}') && !text.contains("##["), "{text}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn f22_what_planrun_keeps_is_for_its_user_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    for first in [&["check"][..], &["run", "a.plan", "--mock", "--plan", "gate"]] {
+        let place = project();
+        told(&place, first);
+        told(&place, &["check"]);
+        told(&place, &["run", "a.plan", "--mock", "--plan", "gate"]);
+        let own = place.path().join(".planrun");
+        assert_eq!(mode(&own), 0o700, "{first:?}");
+        let mut open = vec![own];
+        let mut files = 0;
+        while let Some(path) = open.pop() {
+            if path.is_dir() {
+                assert_eq!(mode(&path), 0o700, "{}", path.display());
+                open.extend(fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()));
+            } else {
+                assert_eq!(mode(&path), 0o600, "{}", path.display());
+                files += 1;
+            }
+        }
+        assert!(files > 2, "{files}");
+    }
+}
+
+#[test]
+fn f25_a_run_is_called_by_a_word() {
+    let place = project();
+    for id in ["", " ", "a b", "../../x", "$(id)", "a\nb", "a\u{202e}b", ".x"] {
+        let output = run(&place, "say", &["-i", "text=x", &format!("--run-id={id}")]);
+        assert_eq!(output.status, 2, "{id:?}: {output:?}");
+    }
+    assert!(!place.path().join(".planrun").exists(), "nothing was begun");
+    assert_eq!(run(&place, "say", &["-i", "text=x", "--run-id", "入职:1.a-b_c"]).status, 0);
+}
+
+#[test]
+fn f27_a_file_name_begins_no_line_of_lcov() {
+    let name = "a\nend_of_record\nSF:other.plan";
+    let text = "plan p() -> int { reply 1 when 1 < 2\n reply 2 }\ntest \"t\" for p { expect reply == 1 }\n";
+    let place = folder([(name, "")]);
+    fs::remove_file(place.path().join(name)).unwrap();
+    fs::write(place.path().join(format!("{name}.plan")), text).unwrap();
+    let output = told(&place, &["test", ".", "--coverage=lcov"]);
+    let lcov = fs::read_to_string(place.path().join("coverage.lcov"))
+        .or_else(|_| fs::read_to_string(place.path().join("lcov.info")))
+        .unwrap_or(output.stdout);
+    assert_eq!(lcov.lines().filter(|line| line.starts_with("SF:")).count(), 1, "{lcov}");
+    assert_eq!(lcov.lines().filter(|line| *line == "end_of_record").count(), 1, "{lcov}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn f28_a_full_standard_output_is_no_success() {
+    let place = project();
+    run(&place, "say", &["--run-id", "one", "-i", "text=x"]);
+    for arguments in [
+        &["--version"][..],
+        &["run", "--help"],
+        &["explain"],
+        &["runs", "list"],
+        &["runs", "events", "one", "--format", "ndjson"],
+        &["runs", "export", "one"],
+        &["run", "a.plan", "--mock", "--plan", "say", "-i", "text=x"],
+        &["run", "a.plan", "--mock", "--plan", "say", "-i", "text=x", "--format", "ndjson"],
+        &["run", "a.plan", "--mock", "--plan", "say", "-i", "text=x", "--format", "json"],
+        &["mock", "--apps", "desk.yaml", "--bind", "127.0.0.1:0"],
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_planrun"));
+        command
+            .args(arguments)
+            .current_dir(place.path())
+            .stdout(File::options().write(true).open("/dev/full").unwrap());
+        let output = command.output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(3), "{arguments:?}: {told}");
+        assert!(told.contains("No space left"), "{arguments:?}: {told}");
+    }
+}

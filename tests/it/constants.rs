@@ -1,0 +1,259 @@
+//! What is known before the run is looked at before the run: constants are folded by the evaluator itself, and what always
+//! fails is an error.
+
+use serde_json::Value as Json;
+
+use crate::support::{folder, planrun};
+
+/// What every case may read: a step, and inputs of some types.
+const HEAD: &str = "use db, sys
+type Row = { id: int, name: string, tags: string[] }
+tool db.read(key?: string) -> Row[] read
+tool db.write(key?: string, count?: int) -> { id: string } effect
+";
+const PARAMETERS: &str = "n: int, d: double, s: string, t: timestamp, flag: bool, rows: Row[], unknown: any";
+
+/// A finding of a case: its code, its message, and the labels of other places.
+struct Found {
+    code: String,
+    message: String,
+    labels: Vec<String>,
+}
+
+/// Checks plans of these statements, in one project, and tells what is found in each but for what is not read.
+fn look(cases: &[&str]) -> Vec<Vec<Found>> {
+    let files = cases.iter().enumerate().map(|(index, statements)| {
+        (format!("{index}.plan"), format!("{HEAD}\nplan p({PARAMETERS}) -> any {{\n{statements}\n}}\n"))
+    });
+    let folder = folder(files);
+    let output = planrun(["check", "--format", "json"]).within(folder.path()).run();
+    let output = output.json();
+    let findings = output["diagnostics"].as_array().unwrap();
+    let of = |index: usize| {
+        let file = format!("{index}.plan");
+        let here = findings.iter().filter(|finding| finding["file"] == file.as_str());
+        let told = here.filter(|finding| {
+            let code = finding["code"].as_str().unwrap();
+            !code.starts_with("unused-") && code != "effect-unknown" && code != "unknown-read"
+        });
+        let text = |value: &Json| value.as_str().unwrap_or_default().to_owned();
+        told.map(|finding| Found {
+            code: text(&finding["code"]),
+            message: text(&finding["message"]),
+            labels: finding["labels"].as_array().into_iter().flatten().map(|label| text(&label["message"])).collect(),
+        })
+        .collect::<Vec<_>>()
+    };
+    (0..cases.len()).map(of).collect()
+}
+
+/// Each case is found once, as `code`, and its message says this.
+#[track_caller]
+fn fails(code: &str, cases: &[(&str, &str)]) {
+    let texts: Vec<&str> = cases.iter().map(|(text, _)| *text).collect();
+    for ((text, wanted), found) in cases.iter().zip(look(&texts)) {
+        let told: Vec<String> = found.iter().map(|found| format!("{}: {}", found.code, found.message)).collect();
+        assert_eq!(found.len(), 1, "{text}\n{told:#?}");
+        assert_eq!(found[0].code, code, "{text}\n{told:#?}");
+        assert!(found[0].message.contains(wanted), "{text}\n{told:#?}");
+    }
+}
+
+/// Nothing is found in these.
+#[track_caller]
+fn holds(cases: &[&str]) {
+    for (text, found) in cases.iter().zip(look(cases)) {
+        let told: Vec<String> = found.iter().map(|found| format!("{}: {}", found.code, found.message)).collect();
+        assert!(told.is_empty(), "{text}\n{told:#?}");
+    }
+}
+
+const FAILS: &str = "constant-failure";
+
+#[test]
+fn b5_an_expression_of_constants_that_fails_is_found_by_the_evaluator() {
+    fails(FAILS, &[
+        ("reply 1 / 0", "divide by zero"),
+        ("reply 7 % (2 - 2)", "modulus by zero"),
+        ("reply [1, 2][2]", "index out of range: 2 of a list of 2"),
+        ("reply 9223372036854775807 + 1", "overflow"),
+        ("reply -(-9223372036854775807 - 1)", "overflow"),
+        ("reply 'abc'.substring(5)", "index out of range: 5"),
+        ("reply '%d'.format(['x'])", "`%d` does not take a string"),
+        ("reply timestamp('2026-01-31T09:00:00Z').getHours('Mars/Base')", "no time zone `Mars/Base`"),
+        ("reply timestamp('yesterday')", "yesterday"),
+        ("reply int('12a')", "12a"),
+        ("reply sum([9223372036854775807, 1])", "overflow"),
+        ("reply [1, 2].map(x, 10 / (x - 1))", "divide by zero"),
+        ("reply lists.range(999999).map(x, x + 1).map(x, x + 1)", "more work"),
+        ("step w = db.write(count: 3 / 0)", "divide by zero"),
+        ("step w = db.write(key: \"${1 / 0}\")", "divide by zero"),
+        ("fail tool.x \"${[''][1]}\"", "index out of range"),
+    ]);
+}
+
+#[test]
+fn b5_what_fails_whatever_the_unknown_rest_is_is_found_too() {
+    fails(FAILS, &[
+        ("reply n / 0", "divide by zero"),
+        ("reply rows.map(r, r.id % 0)", "modulus by zero"),
+        ("reply 30s * n / 0s", "divide by zero"),
+        ("reply [n, 1 / 0]", "divide by zero"),
+        ("reply flag ? 1 / 0 : n", "divide by zero"),
+        ("reply t.getHours('Mars/Base')", "no time zone"),
+        ("reply '%s and %d'.format([s])", "more clauses than the list has values"),
+        ("reply '%q'.format([s])", "there is no clause `%q`"),
+        ("reply s.matches('(')", "no regular expression"),
+        ("reply s.substring(-1)", "index out of range: -1"),
+        ("reply s.substring(3, 2)", "behind its end"),
+        ("reply rows.slice(2, 1)", "behind its end"),
+        ("reply rows.take(-1)", "0 or more"),
+        ("reply rows[-1].name", "index out of range: -1"),
+        ("reply math.bitShiftLeft(n, -1)", "0 or more"),
+        ("reply flag && 1 / 0 > 1", "divide by zero"),
+        ("reply unknown ?? 1 / 0", "divide by zero"),
+        ("if flag { step w = db.write(count: 1 / 0) }", "divide by zero"),
+        ("step w = each r in rows max 9 { step v = db.write(count: 1 / 0) yield v.id }", "divide by zero"),
+    ]);
+    // A double is infinite there.
+    holds(&["reply d / 0", "reply d / 0.0", "reply unknown / 0", "reply n / 2"]);
+}
+
+#[test]
+fn b5_what_is_never_evaluated_or_made_good_is_no_failure() {
+    holds(&[
+        "reply true || 1 / 0 > 1",
+        "reply false && 1 / 0 > 1",
+        // Whatever stands in front, a decisive operand outweighs an error.
+        "reply 1 / 0 > 1 || true",
+        "reply 1 / 0 > 1 || flag",
+        "reply [].map(x, 1 / 0)",
+        "reply [1, 0].exists(x, 1 / x == 1)",
+        "reply rows.exists(r, r.id == 1 || 1 / 0 > 1)",
+        "reply true ? n : 1 / 0",
+        "reply [1][5] ?? 3",
+        "let ages: map<string, int> = { ann: 1 }\nreply ages['bob'] ?? 3",
+        "let l: any = null\nreply l?.foo.bar",
+        "let kind = 'a'\nreply match unknown ?? kind { 'a' => n, _ => 2 }",
+        "step w = each x in [] max 3 { step v = db.write(count: 1 / 0) yield v.id }",
+    ]);
+}
+
+#[test]
+fn b5_constants_pass_through_lets_and_guards() {
+    let cases = [
+        "let zero = 0\nreply n / zero",
+        "let zone = 'Mars/Base'\nlet other = zone\nreply t.getHours(other)",
+        "let list = [1, 2]\nlet at = size(list)\nreply list[at]",
+        "if flag {\nlet zero = 0\nstep w = db.write(count: n / zero)\n}",
+        "let zero = 0\nstep w = each r in rows max 9 { step v = db.write(count: n / zero) yield v.id }",
+    ];
+    for (text, found) in cases.iter().zip(look(&cases)) {
+        assert_eq!(found.len(), 1, "{text}");
+        assert_eq!(found[0].code, FAILS, "{text}");
+        assert!(!found[0].labels.is_empty(), "the value that led to it is shown: {text}");
+    }
+    assert!(look(&cases[..1])[0][0].labels.iter().any(|label| label == "`zero` is 0"));
+    holds(&[
+        // Under another condition it may be null as well.
+        "if flag {\nlet zero = 0\nstep w = db.write(count: zero)\n}\nreply n / (zero ?? 1)",
+        "let one = 1\nreply n / one",
+    ]);
+}
+
+#[test]
+fn b5_a_promise_that_never_holds_fails_and_other_conditions_are_constant() {
+    fails(FAILS, &[
+        ("ensure 1 > 2 else \"m\"", "never true"),
+        ("let limit = 3\nensure limit > 5 else \"m\"", "never true"),
+    ]);
+    fails("constant-condition", &[
+        ("ensure 2 > 1 else \"m\"", "always true"),
+        ("fail tool.x when 2 > 1", "always true"),
+        ("let dry = false\nif dry { step w = db.write() }", "always false"),
+        ("step w = db.write() when 'a' in ['a']", "always true"),
+        ("reply 1 when size([1]) == 2", "always false"),
+        ("if flag || true { step w = db.write() }", "always true"),
+    ]);
+    // What stands under a condition that never holds is not evaluated.
+    fails("constant-condition", &[("if 1 > 2 { step w = db.write(count: 1 / 0) }", "always false")]);
+}
+
+#[test]
+fn b5_loops_over_constants_are_counted() {
+    fails(FAILS, &[
+        ("step x = each v in [1, 2, 3] max 2 { yield v }", "3 elements, more than `max 2`"),
+        ("let list = [1, 2, 3]\nlet most = 1 + 1\nstep x = each v in list max most { yield v }", "more than `max 2`"),
+        ("step x = each v in ['a', 'b', 'a'] max 3 by v { yield v }", "`by` gives \"a\" for two elements"),
+        ("step x = each v, i in [1, 2] max 3 by i / 2 { yield v }", "`by` gives 0 for two elements"),
+        ("step x = each v in [1, 0] max 3 by 1 / v { yield v }", "divide by zero"),
+        ("step x = repeat v = 1 max 0 { yield v next null }", "`max` of 0"),
+        ("step x = repeat v = 1 max 3 { yield v next v + 1 }", "never null"),
+    ]);
+    holds(&[
+        "step x = each v in [1, 2, 3] max 3 by v { yield v }",
+        "step x = each v in rows max 3 by v.name { yield v }",
+        "step x = repeat v = 1 max 3 { yield v next v < 3 ? v + 1 : null }",
+        "step x = repeat v = 1 max 3 { yield v next v + 1 when v < 3 }",
+    ]);
+}
+
+#[test]
+fn b5_a_deadline_below_a_constant_wait_is_found() {
+    fails("deadline-impossible", &[
+        ("policy { deadline: 5m }\nstep w = wait 10m", "10m"),
+        ("policy { deadline: 5m }\nlet pause = 10m\nstep w = wait pause", "10m"),
+        ("policy { deadline: 5m }\nstep w = wait 2 * 5m", "10m"),
+        ("policy { deadline: 5m }\nlet pause = 10m\nstep w = do { step v = wait pause }", "10m"),
+    ]);
+    fails("within-impossible", &[("let pause = 10m\nstep w = do { step v = wait pause } within 5m", "10m")]);
+}
+
+#[test]
+fn b6_what_is_never_absent_decides_the_type_of_a_choice() {
+    fails("wrong-type", &[
+        ("let a: bytes[] = rows.map(r, r.name) ?? [b'a']\nreply a", "string"),
+        ("let a: string[] = rows.map(r, r.id) ?? ['a']\nreply a.join(',')", "int"),
+    ]);
+    fails("no-overload", &[("reply (rows.map(r, r.id) ?? ['a']).join(',')", "join")]);
+    fails(FAILS, &[("let list: any = [1, 2]\nreply list.join(',')", "no such overload")]);
+    holds(&["let a: string[] = rows.map(r, r.name) ?? [1]\nreply a"]);
+}
+
+#[test]
+fn b7_a_field_of_a_value_that_is_always_null_is_found() {
+    fails(FAILS, &[("let nobody: any = null\nreply nobody.name", "null")]);
+    fails("always-absent", &[("let nobody = null\nreply nobody.name", "null")]);
+}
+
+#[test]
+fn s10_16_the_expressions_of_tests_are_folded_too() {
+    let plan = "plan p() -> int { reply 1 }\ntest \"t\" for p { expect reply == 1 / 0 }\n";
+    let folder = folder([("p.plan", plan)]);
+    let output = planrun(["check", "--format", "json"]).within(folder.path()).run().json();
+    assert_eq!(output["diagnostics"][0]["code"], FAILS, "{output}");
+}
+
+#[test]
+fn c8_lists_are_sorted_by_what_is_asked_for_and_their_ends_may_be_absent() {
+    holds(&[
+        "reply rows.sortBy(r, r.name).map(r, r.id).take(2)",
+        "reply rows.sortBy(r, -r.id).first()?.name ?? 'nobody'",
+        "let best: int = rows.map(r, r.id).max() ?? 0\nreply best",
+        "let all: string[] = rows.map(r, r.name).sortBy(x, size(x))\nreply all",
+        "reply 2 * 30s + 1h / 4 < 1h * n",
+        "let times: double = 1h / 90s\nreply times",
+        "reply entries({ b: 2, a: 1 }).sortBy(e, e.value).last()",
+    ]);
+    fails("maybe-absent", &[
+        ("reply rows.first().name", "first"),
+        ("let least: int = rows.map(r, r.id).min()\nreply least", "least"),
+    ]);
+    fails("no-overload", &[
+        ("reply rows.max()", "max"),
+        ("reply rows.sortBy(r, r.tags)", "sortBy"),
+        ("reply 1h * 1.5", "*"),
+        ("reply 2 / 1h", "/"),
+    ]);
+    fails("not-a-list", &[("reply { a: 1 }.sortBy(k, k)", "sortBy")]);
+}
