@@ -3,7 +3,6 @@
 pub mod codes;
 mod diagnostic;
 pub mod fix;
-pub mod foreign;
 pub mod render;
 mod severities;
 mod suggest;
@@ -11,4 +10,4 @@ mod suggest;
 pub use codes::{Code, Severity};
 pub use diagnostic::{Diagnostic, Edit, Fix, Label};
 pub use severities::{Severities, UnknownCode, code_named};
-pub use suggest::{Near, closest, misspelt, nearest};
+pub use suggest::closest;

@@ -4,7 +4,6 @@
 mod correct;
 mod deaths;
 mod edges;
-mod fixes;
 mod fixtures;
 mod json_form;
 mod shrink;

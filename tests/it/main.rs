@@ -62,5 +62,4 @@ mod tidy;
 mod tools;
 mod types;
 mod watch;
-mod words;
 mod world;
