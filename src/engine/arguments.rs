@@ -93,7 +93,8 @@ impl Dispatcher<'_> {
         let map = self.argument_map(at.0, call, |name| {
             signature.parameter(name).map(|parameter| (parameter.required, parameter.ty.clone()))
         });
-        let mut map = map.map_err(|error| Arc::new(StepError::expression(&error, &self.program(at.0).plan, &self.own_path(at))))?;
+        let mut map =
+            map.map_err(|error| Arc::new(StepError::expression(&error, &self.program(at.0).plan, &self.own_path(at))))?;
         for parameter in &signature.parameters {
             if let Some(default) = &parameter.default {
                 map.entry(Key::String(parameter.name.clone())).or_insert_with(|| default.clone());

@@ -8,7 +8,8 @@ use tokio::time::Instant;
 pub(super) const FARTHEST: Duration = Duration::from_hours(24 * 365 * 30);
 
 /// Now, by the clock of timers.
-pub(super) fn now() -> Instant {
+#[must_use]
+pub fn now() -> Instant {
     Instant::now()
 }
 

@@ -6,7 +6,7 @@ mod arguments;
 mod asked;
 mod attempt;
 mod budget;
-mod clock;
+pub mod clock;
 mod compound;
 mod copies;
 mod dispatcher;

@@ -20,7 +20,8 @@ struct Progress {
 
 impl Machine<'_> {
     pub(super) fn comprehension(&mut self, range: &Value, comprehension: &Comprehension, span: Span) -> Outcome {
-        let mut progress = Progress { elements: Vec::new(), keys: Vec::new(), entries: Map::new(), hits: 0, failed: None };
+        let mut progress =
+            Progress { elements: Vec::new(), keys: Vec::new(), entries: Map::new(), hits: 0, failed: None };
         let decided = match range {
             Value::List(elements) => self.over_list(elements, comprehension, &mut progress)?,
             Value::Map(entries) => self.over_map(entries, comprehension, &mut progress)?,

@@ -62,9 +62,8 @@ pub fn evaluate(code: &Code, environment: &dyn Environment) -> Result<Value, Eva
 pub fn evaluate_within(code: &Code, environment: &dyn Environment, limit: u64) -> Result<Value, EvalError> {
     let value = machine::Machine::new(environment, vec![None; usize::from(code.registers)], limit).run(&code.root)?;
     match &code.into {
-        Some(place) => {
-            convert(value, &place.to).map_err(|mismatch| EvalError::new(FailureKind::Misfit, mismatch.to_string(), code.span))
-        }
+        Some(place) => convert(value, &place.to)
+            .map_err(|mismatch| EvalError::new(FailureKind::Misfit, mismatch.to_string(), code.span)),
         None => Ok(value),
     }
 }

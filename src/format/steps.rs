@@ -3,9 +3,7 @@
 use super::parts::{Part, present};
 use super::printer::{Brackets, Printer};
 use crate::source::Span;
-use crate::syntax::ast::{
-    Argument, Arm, ArmBody, Block, Expr, InputField, Name, Step, StepBody, TypeExpr, WaitFor,
-};
+use crate::syntax::ast::{Argument, Arm, ArmBody, Block, Expr, InputField, Name, Step, StepBody, TypeExpr, WaitFor};
 
 /// Words that begin other bodies than calls.
 const BODY_WORDS: [&str; 8] = ["each", "repeat", "race", "match", "input", "wait", "ask", "infer"];

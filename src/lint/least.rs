@@ -138,7 +138,11 @@ impl Least {
             },
             StepKind::Do(body) => self.block_time(plan, *body),
             StepKind::Each(each) => {
-                if self.elements(plan, &each.list) == 0 { Duration::ZERO } else { self.block_time(plan, each.body) }
+                if self.elements(plan, &each.list) == 0 {
+                    Duration::ZERO
+                } else {
+                    self.block_time(plan, each.body)
+                }
             }
             StepKind::Repeat(repeat) => self.block_time(plan, repeat.body),
             StepKind::Race(branches) => self.shortest(plan, branches.iter().map(|(_, body)| *body)),

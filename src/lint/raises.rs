@@ -121,7 +121,9 @@ impl Raising {
         classes.add(anywhere());
         bounds(step, &mut classes);
         match &step.kind {
-            StepKind::Call(Call { target: Target::Tool(signature), effect, .. }) => tool(signature, *effect, &mut classes),
+            StepKind::Call(Call { target: Target::Tool(signature), effect, .. }) => {
+                tool(signature, *effect, &mut classes)
+            }
             StepKind::Call(Call { target: Target::Plan(index, _), .. }) => {
                 let called: Option<Arc<Plan>> = plan.plans.get(*index).cloned();
                 if let Some(body) = called.and_then(|called| self.blocks(&called).first().cloned()) {

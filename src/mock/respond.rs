@@ -234,7 +234,13 @@ impl MockTool {
         let missing: Vec<_> =
             self.signature.parameters.iter().filter(|parameter| parameter.required && !given(parameter)).collect();
         if missing.is_empty() {
-            let violation = self.signature.input_schema.as_ref()?.violations(&Json::Object(arguments.clone())).into_iter().next()?;
+            let violation = self
+                .signature
+                .input_schema
+                .as_ref()?
+                .violations(&Json::Object(arguments.clone()))
+                .into_iter()
+                .next()?;
             return Some(refusal("invalid_params", &violation.to_string()));
         }
         let describe = |parameter: &&crate::types::Parameter| {

@@ -43,9 +43,10 @@ fn broken(given: &Given<'_>, violation: Violation, constant: bool) -> Diagnostic
     let path = given.signature.path();
     let part = violation.pointer.trim_start_matches('/').split('/').next().unwrap_or_default();
     let name = part.replace("~1", "/").replace("~0", "~");
-    let argument = given.written.iter().find(|argument| {
-        !name.is_empty() && argument.name.as_ref().is_some_and(|own| *own.text == *name)
-    });
+    let argument = given
+        .written
+        .iter()
+        .find(|argument| !name.is_empty() && argument.name.as_ref().is_some_and(|own| *own.text == *name));
     let help = if constant {
         "change the value to one that the contract allows"
     } else {
@@ -149,7 +150,8 @@ fn object(entries: &[(MapKey, Node)], ty: &Type) -> Option<Known> {
 fn written_as<'t>(entries: &[(MapKey, Node)], ty: &'t Type) -> &'t Type {
     let same = |member: &&Type| match member {
         Type::Object(object) => {
-            let declared = |key: &MapKey| matches!(key, MapKey::Constant(Key::String(name)) if object.field(name).is_some());
+            let declared =
+                |key: &MapKey| matches!(key, MapKey::Constant(Key::String(name)) if object.field(name).is_some());
             object.fields.len() == entries.len() && entries.iter().all(|(key, _)| declared(key))
         }
         _ => false,

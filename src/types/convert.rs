@@ -122,9 +122,10 @@ fn changed(value: &Value, ty: &Type) -> Change {
         | (Type::Timestamp, Value::Timestamp(_))
         | (Type::Duration, Value::Duration(_))
         | (Type::Type, Value::Type(_)) => Ok(None),
-        (Type::Double | Type::Int | Type::Uint, Value::Int(_) | Value::Uint(_) | Value::Double(_) | Value::Exact(_)) => {
-            number_as(value, ty).map(Some)
-        }
+        (
+            Type::Double | Type::Int | Type::Uint,
+            Value::Int(_) | Value::Uint(_) | Value::Double(_) | Value::Exact(_),
+        ) => number_as(value, ty).map(Some),
         (Type::Bytes | Type::Timestamp | Type::Duration | Type::Type, Value::String(_)) => {
             decode(&value.to_json(), ty).map(Some)
         }
@@ -293,7 +294,10 @@ mod tests {
         assert!(matches!(convert(read(json!(1.0)), &Type::Int), Ok(Value::Int(1))));
         assert!(convert(read(json!(1.5)), &Type::Int).is_err());
         assert!(matches!(convert(Value::from("5m"), &Type::Duration), Ok(Value::Duration(_))));
-        assert!(matches!(convert(Value::from("5m"), &Type::union([Type::Duration, Type::String])), Ok(Value::String(_))));
+        assert!(matches!(
+            convert(Value::from("5m"), &Type::union([Type::Duration, Type::String])),
+            Ok(Value::String(_))
+        ));
         assert!(convert(Value::Null, &Type::Int).is_err_and(|mismatch| mismatch.absent()));
     }
 
@@ -320,7 +324,8 @@ mod tests {
         assert!(fit(&Type::Int, &Type::Double).fits());
         assert_eq!(converted(&Type::Int, &Type::Double.optional()), Type::Double);
         let given = closed(vec![field("a", Type::Int, true), field("b", Type::Null, true)]);
-        let wanted = closed(vec![field("a", Type::Double, false), field("b", Type::Int, false), field("c", Type::Int, false)]);
+        let wanted =
+            closed(vec![field("a", Type::Double, false), field("b", Type::Int, false), field("c", Type::Int, false)]);
         assert_eq!(converted(&given, &wanted).to_string(), "{ a: double, b: null }");
     }
 }

@@ -149,7 +149,9 @@ impl Writer<'_> {
         }
         let ordered = matches!(**inner, Ty::Int | Ty::Double | Ty::Str | Ty::Bool | Ty::Time | Ty::Span);
         let method = *self.dice.pick(if ordered { &["first", "last", "min", "max"][..] } else { &["first", "last"] });
-        Text::primary(format!("{}.{method}()", self.receiver(&Ty::List(inner.clone()), depth)))
+        // Of a list that is empty on the page, nobody knows the type of what is missing.
+        let (one, other) = (self.value(inner, depth), self.value(inner, depth));
+        Text::primary(format!("[{}, {}].{method}()", one.text, other.text))
     }
 
     fn span_operation(&mut self, depth: usize) -> Text {

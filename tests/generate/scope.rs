@@ -160,7 +160,15 @@ impl Scope {
 
     /// `exact` as in [`Variable`].
     pub fn add_made(&mut self, name: &str, ty: Ty, kind: Kind, exact: bool) {
-        let variable = Variable { name: name.to_owned(), ty, guard: Vec::new(), kind, exact, constant: false, used: Cell::new(false) };
+        let variable = Variable {
+            name: name.to_owned(),
+            ty,
+            guard: Vec::new(),
+            kind,
+            exact,
+            constant: false,
+            used: Cell::new(false),
+        };
         self.variables.push(variable);
     }
 }

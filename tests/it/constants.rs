@@ -72,49 +72,55 @@ const FAILS: &str = "constant-failure";
 
 #[test]
 fn b5_an_expression_of_constants_that_fails_is_found_by_the_evaluator() {
-    fails(FAILS, &[
-        ("reply 1 / 0", "divide by zero"),
-        ("reply 7 % (2 - 2)", "modulus by zero"),
-        ("reply [1, 2][2]", "index out of range: 2 of a list of 2"),
-        ("reply 9223372036854775807 + 1", "overflow"),
-        ("reply -(-9223372036854775807 - 1)", "overflow"),
-        ("reply 'abc'.substring(5)", "index out of range: 5"),
-        ("reply '%d'.format(['x'])", "`%d` does not take a string"),
-        ("reply timestamp('2026-01-31T09:00:00Z').getHours('Mars/Base')", "no time zone `Mars/Base`"),
-        ("reply timestamp('yesterday')", "yesterday"),
-        ("reply int('12a')", "12a"),
-        ("reply sum([9223372036854775807, 1])", "overflow"),
-        ("reply [1, 2].map(x, 10 / (x - 1))", "divide by zero"),
-        ("reply lists.range(999999).map(x, x + 1).map(x, x + 1)", "more work"),
-        ("step w = db.write(count: 3 / 0)", "divide by zero"),
-        ("step w = db.write(key: \"${1 / 0}\")", "divide by zero"),
-        ("fail tool.x \"${[''][1]}\"", "index out of range"),
-    ]);
+    fails(
+        FAILS,
+        &[
+            ("reply 1 / 0", "divide by zero"),
+            ("reply 7 % (2 - 2)", "modulus by zero"),
+            ("reply [1, 2][2]", "index out of range: 2 of a list of 2"),
+            ("reply 9223372036854775807 + 1", "overflow"),
+            ("reply -(-9223372036854775807 - 1)", "overflow"),
+            ("reply 'abc'.substring(5)", "index out of range: 5"),
+            ("reply '%d'.format(['x'])", "`%d` does not take a string"),
+            ("reply timestamp('2026-01-31T09:00:00Z').getHours('Mars/Base')", "no time zone `Mars/Base`"),
+            ("reply timestamp('yesterday')", "yesterday"),
+            ("reply int('12a')", "12a"),
+            ("reply sum([9223372036854775807, 1])", "overflow"),
+            ("reply [1, 2].map(x, 10 / (x - 1))", "divide by zero"),
+            ("reply lists.range(999999).map(x, x + 1).map(x, x + 1)", "more work"),
+            ("step w = db.write(count: 3 / 0)", "divide by zero"),
+            ("step w = db.write(key: \"${1 / 0}\")", "divide by zero"),
+            ("fail tool.x \"${[''][1]}\"", "index out of range"),
+        ],
+    );
 }
 
 #[test]
 fn b5_what_fails_whatever_the_unknown_rest_is_is_found_too() {
-    fails(FAILS, &[
-        ("reply n / 0", "divide by zero"),
-        ("reply rows.map(r, r.id % 0)", "modulus by zero"),
-        ("reply 30s * n / 0s", "divide by zero"),
-        ("reply [n, 1 / 0]", "divide by zero"),
-        ("reply flag ? 1 / 0 : n", "divide by zero"),
-        ("reply t.getHours('Mars/Base')", "no time zone"),
-        ("reply '%s and %d'.format([s])", "more clauses than the list has values"),
-        ("reply '%q'.format([s])", "there is no clause `%q`"),
-        ("reply s.matches('(')", "no regular expression"),
-        ("reply s.substring(-1)", "index out of range: -1"),
-        ("reply s.substring(3, 2)", "behind its end"),
-        ("reply rows.slice(2, 1)", "behind its end"),
-        ("reply rows.take(-1)", "0 or more"),
-        ("reply rows[-1].name", "index out of range: -1"),
-        ("reply math.bitShiftLeft(n, -1)", "0 or more"),
-        ("reply flag && 1 / 0 > 1", "divide by zero"),
-        ("reply unknown ?? 1 / 0", "divide by zero"),
-        ("if flag { step w = db.write(count: 1 / 0) }", "divide by zero"),
-        ("step w = each r in rows max 9 { step v = db.write(count: 1 / 0) yield v.id }", "divide by zero"),
-    ]);
+    fails(
+        FAILS,
+        &[
+            ("reply n / 0", "divide by zero"),
+            ("reply rows.map(r, r.id % 0)", "modulus by zero"),
+            ("reply 30s * n / 0s", "divide by zero"),
+            ("reply [n, 1 / 0]", "divide by zero"),
+            ("reply flag ? 1 / 0 : n", "divide by zero"),
+            ("reply t.getHours('Mars/Base')", "no time zone"),
+            ("reply '%s and %d'.format([s])", "more clauses than the list has values"),
+            ("reply '%q'.format([s])", "there is no clause `%q`"),
+            ("reply s.matches('(')", "no regular expression"),
+            ("reply s.substring(-1)", "index out of range: -1"),
+            ("reply s.substring(3, 2)", "behind its end"),
+            ("reply rows.slice(2, 1)", "behind its end"),
+            ("reply rows.take(-1)", "0 or more"),
+            ("reply rows[-1].name", "index out of range: -1"),
+            ("reply math.bitShiftLeft(n, -1)", "0 or more"),
+            ("reply flag && 1 / 0 > 1", "divide by zero"),
+            ("reply unknown ?? 1 / 0", "divide by zero"),
+            ("if flag { step w = db.write(count: 1 / 0) }", "divide by zero"),
+            ("step w = each r in rows max 9 { step v = db.write(count: 1 / 0) yield v.id }", "divide by zero"),
+        ],
+    );
     // A double is infinite there.
     holds(&["reply d / 0", "reply d / 0.0", "reply unknown / 0", "reply n / 2"]);
 }
@@ -163,33 +169,42 @@ fn b5_constants_pass_through_lets_and_guards() {
 
 #[test]
 fn b5_a_promise_that_never_holds_fails_and_other_conditions_are_constant() {
-    fails(FAILS, &[
-        ("ensure 1 > 2 else \"m\"", "never true"),
-        ("let limit = 3\nensure limit > 5 else \"m\"", "never true"),
-    ]);
-    fails("constant-condition", &[
-        ("ensure 2 > 1 else \"m\"", "always true"),
-        ("fail tool.x when 2 > 1", "always true"),
-        ("let dry = false\nif dry { step w = db.write() }", "always false"),
-        ("step w = db.write() when 'a' in ['a']", "always true"),
-        ("reply 1 when size([1]) == 2", "always false"),
-        ("if flag || true { step w = db.write() }", "always true"),
-    ]);
+    fails(
+        FAILS,
+        &[("ensure 1 > 2 else \"m\"", "never true"), ("let limit = 3\nensure limit > 5 else \"m\"", "never true")],
+    );
+    fails(
+        "constant-condition",
+        &[
+            ("ensure 2 > 1 else \"m\"", "always true"),
+            ("fail tool.x when 2 > 1", "always true"),
+            ("let dry = false\nif dry { step w = db.write() }", "always false"),
+            ("step w = db.write() when 'a' in ['a']", "always true"),
+            ("reply 1 when size([1]) == 2", "always false"),
+            ("if flag || true { step w = db.write() }", "always true"),
+        ],
+    );
     // What stands under a condition that never holds is not evaluated.
     fails("constant-condition", &[("if 1 > 2 { step w = db.write(count: 1 / 0) }", "always false")]);
 }
 
 #[test]
 fn b5_loops_over_constants_are_counted() {
-    fails(FAILS, &[
-        ("step x = each v in [1, 2, 3] max 2 { yield v }", "3 elements, more than `max 2`"),
-        ("let list = [1, 2, 3]\nlet most = 1 + 1\nstep x = each v in list max most { yield v }", "more than `max 2`"),
-        ("step x = each v in ['a', 'b', 'a'] max 3 by v { yield v }", "`by` gives \"a\" for two elements"),
-        ("step x = each v, i in [1, 2] max 3 by i / 2 { yield v }", "`by` gives 0 for two elements"),
-        ("step x = each v in [1, 0] max 3 by 1 / v { yield v }", "divide by zero"),
-        ("step x = repeat v = 1 max 0 { yield v next null }", "`max` of 0"),
-        ("step x = repeat v = 1 max 3 { yield v next v + 1 }", "never null"),
-    ]);
+    fails(
+        FAILS,
+        &[
+            ("step x = each v in [1, 2, 3] max 2 { yield v }", "3 elements, more than `max 2`"),
+            (
+                "let list = [1, 2, 3]\nlet most = 1 + 1\nstep x = each v in list max most { yield v }",
+                "more than `max 2`",
+            ),
+            ("step x = each v in ['a', 'b', 'a'] max 3 by v { yield v }", "`by` gives \"a\" for two elements"),
+            ("step x = each v, i in [1, 2] max 3 by i / 2 { yield v }", "`by` gives 0 for two elements"),
+            ("step x = each v in [1, 0] max 3 by 1 / v { yield v }", "divide by zero"),
+            ("step x = repeat v = 1 max 0 { yield v next null }", "`max` of 0"),
+            ("step x = repeat v = 1 max 3 { yield v next v + 1 }", "never null"),
+        ],
+    );
     holds(&[
         "step x = each v in [1, 2, 3] max 3 by v { yield v }",
         "step x = each v in rows max 3 by v.name { yield v }",
@@ -200,21 +215,27 @@ fn b5_loops_over_constants_are_counted() {
 
 #[test]
 fn b5_a_deadline_below_a_constant_wait_is_found() {
-    fails("deadline-impossible", &[
-        ("policy { deadline: 5m }\nstep w = wait 10m", "10m"),
-        ("policy { deadline: 5m }\nlet pause = 10m\nstep w = wait pause", "10m"),
-        ("policy { deadline: 5m }\nstep w = wait 2 * 5m", "10m"),
-        ("policy { deadline: 5m }\nlet pause = 10m\nstep w = do { step v = wait pause }", "10m"),
-    ]);
+    fails(
+        "deadline-impossible",
+        &[
+            ("policy { deadline: 5m }\nstep w = wait 10m", "10m"),
+            ("policy { deadline: 5m }\nlet pause = 10m\nstep w = wait pause", "10m"),
+            ("policy { deadline: 5m }\nstep w = wait 2 * 5m", "10m"),
+            ("policy { deadline: 5m }\nlet pause = 10m\nstep w = do { step v = wait pause }", "10m"),
+        ],
+    );
     fails("within-impossible", &[("let pause = 10m\nstep w = do { step v = wait pause } within 5m", "10m")]);
 }
 
 #[test]
 fn b6_what_is_never_absent_decides_the_type_of_a_choice() {
-    fails("wrong-type", &[
-        ("let a: bytes[] = rows.map(r, r.name) ?? [b'a']\nreply a", "string"),
-        ("let a: string[] = rows.map(r, r.id) ?? ['a']\nreply a.join(',')", "int"),
-    ]);
+    fails(
+        "wrong-type",
+        &[
+            ("let a: bytes[] = rows.map(r, r.name) ?? [b'a']\nreply a", "string"),
+            ("let a: string[] = rows.map(r, r.id) ?? ['a']\nreply a.join(',')", "int"),
+        ],
+    );
     fails("no-overload", &[("reply (rows.map(r, r.id) ?? ['a']).join(',')", "join")]);
     fails(FAILS, &[("let list: any = [1, 2]\nreply list.join(',')", "no such overload")]);
     holds(&["let a: string[] = rows.map(r, r.name) ?? [1]\nreply a"]);
@@ -245,15 +266,18 @@ fn c8_lists_are_sorted_by_what_is_asked_for_and_their_ends_may_be_absent() {
         "let times: double = 1h / 90s\nreply times",
         "reply entries({ b: 2, a: 1 }).sortBy(e, e.value).last()",
     ]);
-    fails("maybe-absent", &[
-        ("reply rows.first().name", "first"),
-        ("let least: int = rows.map(r, r.id).min()\nreply least", "least"),
-    ]);
-    fails("no-overload", &[
-        ("reply rows.max()", "max"),
-        ("reply rows.sortBy(r, r.tags)", "sortBy"),
-        ("reply 1h * 1.5", "*"),
-        ("reply 2 / 1h", "/"),
-    ]);
+    fails(
+        "maybe-absent",
+        &[("reply rows.first().name", "first"), ("let least: int = rows.map(r, r.id).min()\nreply least", "least")],
+    );
+    fails(
+        "no-overload",
+        &[
+            ("reply rows.max()", "max"),
+            ("reply rows.sortBy(r, r.tags)", "sortBy"),
+            ("reply 1h * 1.5", "*"),
+            ("reply 2 / 1h", "/"),
+        ],
+    );
     fails("not-a-list", &[("reply { a: 1 }.sortBy(k, k)", "sortBy")]);
 }

@@ -35,9 +35,9 @@ fn found(parameters: &Json, body: &str) -> (Vec<&'static str>, usize) {
     let checked = sema::check_file(&SourceFile::new("a.plan", text.as_str()), &tools, &Alone);
     let errors = checked.diagnostics.iter().filter(|found| found.is_error()).map(|found| found.code.name).collect();
     let steps = checked.plans.iter().flat_map(|plan| &plan.blocks).flat_map(|block| &block.nodes);
-    let open = steps.filter_map(|node| node.step()).filter(
-        |step| matches!(&step.kind, sema::StepKind::Call(call) if call.open),
-    );
+    let open = steps
+        .filter_map(|node| node.step())
+        .filter(|step| matches!(&step.kind, sema::StepKind::Call(call) if call.open));
     (errors, open.count())
 }
 
@@ -207,7 +207,11 @@ fn b4_parts_of_arguments_are_decided_where_they_are_known() {
         ),
         (
             json!({"properties": {"s": {"type": "string", "enum": ["low", "mid", "high"]}, "n": {"type": "integer", "minimum": 1}}}),
-            &[("step x = a.t(s: g.level ?? \"mid\", n: 3)", Fits), ("step x = a.t(n: g.number)", Open), ("step x = a.t(n: 0)", Broken)],
+            &[
+                ("step x = a.t(s: g.level ?? \"mid\", n: 3)", Fits),
+                ("step x = a.t(n: g.number)", Open),
+                ("step x = a.t(n: 0)", Broken),
+            ],
         ),
         (
             json!({"properties": {"l": {"type": "array", "minItems": 2, "uniqueItems": true, "contains": {"const": "x"}}}}),
@@ -319,7 +323,8 @@ async fn f29_a_default_of_a_required_argument_is_sent_and_shown_to_the_contract(
 
 #[tokio::test(start_paused = true)]
 async fn b8_the_default_of_a_tool_items_parameter_is_of_its_type_and_is_sent() {
-    let text = |default: &str| format!("use a tool a.t(n: double = {default}) -> any read plan p() {{ step x = a.t() }}");
+    let text =
+        |default: &str| format!("use a tool a.t(n: double = {default}) -> any read plan p() {{ step x = a.t() }}");
     let ran = World::new().tool("a.t", [give(json!(1))]).run(&text("1 + 2")).await;
     assert_eq!(ran.calls("a.t")[0].arguments, json!({"n": 3}));
     for wrong in ["\"x\"", "null", "{}"] {
@@ -373,7 +378,9 @@ fn blurred(value: &Json, dice: &mut Dice) -> Known {
             Json::String(_) => Known::Of(Type::String),
             Json::Array(items) if dice.one_in(3) => {
                 let some = Known::Of(Type::Bool);
-                Known::Elements(Box::new(Known::Either(items.iter().map(|item| blurred(item, dice)).chain([some]).collect())))
+                Known::Elements(Box::new(Known::Either(
+                    items.iter().map(|item| blurred(item, dice)).chain([some]).collect(),
+                )))
             }
             Json::Array(items) => Known::List(items.iter().map(|item| blurred(item, dice)).collect()),
             Json::Object(entries) => {
@@ -419,14 +426,19 @@ fn b4_no_verdict_over_the_published_cases_contradicts_the_run() {
                     let contract = made(schema.clone());
                     for (number, test) in case["tests"].as_array().unwrap().iter().enumerate() {
                         let data = &test["data"];
-                        let name = format!("{}: {}: {}", entry.path().display(), case["description"], test["description"]);
+                        let name =
+                            format!("{}: {}: {}", entry.path().display(), case["description"], test["description"]);
                         let valid = contract.violations(data).is_empty();
                         if *contract.meant() == schema && !formats {
                             assert_eq!(valid, test["valid"].as_bool().unwrap(), "{name}");
                         }
                         let twice = Known::Either(vec![Known::Exactly(data.clone()), Known::Exactly(data.clone())]);
                         let verdict = contract.judge(&twice);
-                        if verdict == Verdict::Unknown { open += 1 } else { decided += 1 }
+                        if verdict == Verdict::Unknown {
+                            open += 1
+                        } else {
+                            decided += 1
+                        }
                         let mut dice = Dice::new(number as u64 + 1000 * u64::from(formats));
                         let blurs = (0..40).map(|_| blurred(data, &mut dice)).collect::<Vec<_>>();
                         for known in std::iter::once(twice).chain(blurs) {

@@ -117,7 +117,10 @@ fn of_the_apps_beside_the_plans() {
     for app in load_apps(&RealHost, &files).apps {
         for tool in &app.tools {
             let signature = &tool.signature;
-            let returns = signature.output_schema.as_ref().map_or_else(|| to_schema(&signature.returns), |contract| contract.meant().clone());
+            let returns = signature
+                .output_schema
+                .as_ref()
+                .map_or_else(|| to_schema(&signature.returns), |contract| contract.meant().clone());
             tally.schema(&signature.path(), &returns, &[]);
             if let Some(contract) = &signature.input_schema {
                 tally.schema(&signature.path(), contract.meant(), &[]);

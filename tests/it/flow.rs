@@ -88,10 +88,7 @@ fn a_wait_that_nothing_answers_is_found() {
         ("task t \"T\"\nset t running\nstep w = wait for t is done within 1h when flag", &["stalls"]),
         ("task t \"T\"\nset t running\nfail tool.x when flag\nstep w = wait for t is done within 1h", &["stalls"]),
         ("task t \"T\"\nset t running\nstep d = do { step w = wait for t is done within 1h }", &["cannot-finish"]),
-        (
-            "task t \"T\"\nset t running\nstep w = wait for t is done within 1h recover transient.timeout => null",
-            &["stalls"],
-        ),
+        ("task t \"T\"\nset t running\nstep w = wait for t is done within 1h recover expired => null", &["stalls"]),
         ("task t \"T\"\nset t done\nstep w = wait for t is done", &[]),
         ("task t \"T\"\nset t done when flag\nstep w = wait for t is done", &["wait-forever"]),
         ("task t \"T\" external\nstep w = wait for t is done", &["wait-forever"]),

@@ -272,7 +272,7 @@ fn f19_outside_text_forges_no_line_and_acts_on_no_terminal() {
 #[test]
 fn d1_the_command_that_answers_is_safe_in_a_shell_and_means_what_it_says() {
     let plan = r#"use sys plan p(names: string[]) -> int {
-        step m = each name in names max 9 by name { step w = sys.echo(value: name) confirm "Say it?" yield w }
+        step m = each name in names max 9 parallel 9 by name { step w = sys.echo(value: name) confirm "Say it?" yield w }
         reply size(m) }"#;
     let names = ["it's", "a b  c", "$(touch owned)", "x=\"1\"];]", "\u{202e}back", "`id`"];
     let place = begun(plan, &["-i", &format!("names={}", Json::from(names.to_vec()))]);

@@ -291,7 +291,7 @@ async fn an_app_file_its_mock_and_its_transport_agree() {
     let catalog = project.catalog(&host, &Arc::default(), Some(&|app| server.endpoint(app)));
     let tool = catalog.tool("人事", "create").unwrap();
     let call = |id: &str, key: &str| {
-        let arguments = Value::object([("id", Value::from(id)), ("note", Value::Null)]);
+        let arguments = Value::object([("id", Value::from(id)), ("level", Value::from("L1")), ("note", Value::Null)]);
         let signature = tool.signature.clone();
         let request = Request {
             path: "step".into(),

@@ -68,8 +68,7 @@ fn a_failed_run_ends_with_1_and_names_the_step_and_the_class() {
     let plan =
         "use sys plan p() { step d = do { step f = sys.fail(class: \"tool.gone\", message: \"it is gone\") yield 1 } }";
     let output = run(plan, &[]);
-    assert!(output.stderr.contains("the step `d` failed with tool.gone: it is gone"), "{}", output.stderr);
-    assert!(output.stderr.contains("because the step `d.f`"), "{}", output.stderr);
+    assert!(output.stderr.contains("the step `d.f` failed with tool.gone: it is gone"), "{}", output.stderr);
 }
 
 #[test]
@@ -304,7 +303,11 @@ fn plans_call_plans_within_what_the_caller_may_reach() {
 fn what_nobody_allows_is_denied_and_the_message_names_what_to_allow() {
     let output = run("use fs\nplan p() { step r = fs.read(path: \"a.plan\") reply r }", &[]);
     assert_eq!(output.status, 1);
-    assert!(output.stderr.contains("denied.policy") && output.stderr.contains("allow { read:"), "{}", output.stderr);
+    assert!(
+        output.stderr.contains("permission-missing") && output.stderr.contains("allow { read:"),
+        "{}",
+        output.stderr
+    );
 }
 
 #[cfg(unix)]

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use planrun::types::{
-    Field, Fit, Rest, Type, Validator, check_value, convert, converted, decode, encode, fit, from_schema, keeps, to_schema,
+    Field, Fit, Rest, Type, Validator, check_value, convert, converted, decode, encode, fit, from_schema, keeps,
+    to_schema,
 };
 use planrun::value::{Key, Value};
 use proptest::prelude::*;

@@ -19,9 +19,13 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             && !condition.is_invalid()
         {
             found.push(
-                Diagnostic::new(&codes::order::CONSTANT_FAILURE, condition.span, "this is never true, so `ensure` always fails")
-                    .note("false in every run")
-                    .help("compare with a value of the run; to end the plan here on purpose, write `fail`"),
+                Diagnostic::new(
+                    &codes::order::CONSTANT_FAILURE,
+                    condition.span,
+                    "this is never true, so `ensure` always fails",
+                )
+                .note("false in every run")
+                .help("compare with a value of the run; to end the plan here on purpose, write `fail`"),
             );
         }
     }

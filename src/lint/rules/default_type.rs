@@ -22,7 +22,7 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
                 continue;
             }
             let told = choices.iter().map(|choice| choice.preview(SHOWN)).collect::<Vec<_>>();
-            let message = format!("what stands in `{}` is none of its choices", field.name);
+            let message = format!("{} is not among the choices of `{}`", value.preview(SHOWN), field.name);
             found.push(
                 Diagnostic::new(&codes::types::DEFAULT_TYPE, default.span, message)
                     .label(options.span, "these are the choices")

@@ -1,8 +1,8 @@
 //! `unreachable-recover`: an arm names an error that its step never fails with; `unknown-error-class` where the name is
 //! nearly that of one.
 
-use super::{Subject, misspelt_class};
 use super::subject::{StepSite, tool_call};
+use super::{Subject, misspelt_class};
 use crate::diag::{Diagnostic, Edit, closest, codes};
 use crate::lint::raises::{Classes, Raising};
 use crate::sema::{Recover, StepKind, Wait};

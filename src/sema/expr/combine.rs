@@ -49,7 +49,8 @@ pub(super) fn arithmetic(operator: Operator, left: &Type, right: &Type) -> Optio
         (Type::Any, Type::Any) => Type::Any,
         (Type::Any, other) | (other, Type::Any) => {
             let numeric = matches!(other, Type::Int | Type::Uint | Type::Double);
-            let instant = sum && *other == Type::Timestamp || operator != Operator::Remainder && *other == Type::Duration;
+            let instant =
+                sum && *other == Type::Timestamp || operator != Operator::Remainder && *other == Type::Duration;
             let joined = add && matches!(other, Type::String | Type::Bytes | Type::List(_));
             if !numeric && !instant && !joined {
                 return None;

@@ -8,12 +8,7 @@ use crate::syntax::ast;
 use crate::types::Type;
 
 impl Checker<'_> {
-    pub(super) fn method_link(
-        &mut self,
-        walk: &mut Walk,
-        name: &ast::Name,
-        arguments: &[ast::Argument],
-    ) -> LinkOp {
+    pub(super) fn method_link(&mut self, walk: &mut Walk, name: &ast::Name, arguments: &[ast::Argument]) -> LinkOp {
         if let Some(form) = macros::form(&name.text, arguments.len()) {
             let range = (walk.ty.clone(), walk.span_before());
             return match self.comprehension(&form, name, range, arguments) {

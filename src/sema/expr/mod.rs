@@ -28,7 +28,8 @@ use crate::syntax::ast;
 use crate::types::Type;
 
 pub use code::{
-    Code, Comprehension, Conversion, Link, LinkOp, MacroKind, MapKey, Matcher, Node, Op, Operator, Piece, Read, ReadKind, StateTest,
+    Code, Comprehension, Conversion, Link, LinkOp, MacroKind, MapKey, Matcher, Node, Op, Operator, Piece, Read,
+    ReadKind, StateTest,
 };
 pub(super) use narrow::opposite;
 pub use narrow::{atoms, negated_atoms};

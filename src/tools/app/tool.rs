@@ -12,8 +12,8 @@ use crate::diag::codes::contracts::APP_INVALID;
 use crate::diag::{Diagnostic, Severity, closest};
 use crate::source::Span;
 use crate::types::{
-    Contract, Effect, ErrorClass, FieldLookup, KEY_TTL, Parameter, Rest, Signature, Type, UsagePaths, Validator, decode,
-    field, field_names, from_schema,
+    Contract, Effect, ErrorClass, FieldLookup, KEY_TTL, Parameter, Rest, Signature, Type, UsagePaths, Validator,
+    decode, field, field_names, from_schema,
 };
 use crate::value::parse_duration;
 

@@ -65,8 +65,17 @@ fn rewrite(schema: &mut Json, place: Place, depth: usize) {
                 all.iter_mut().for_each(|inner| rewrite(inner, place, depth + 1));
             }
             (
-                "items" | "additionalItems" | "additionalProperties" | "not" | "if" | "then" | "else" | "contains"
-                | "propertyNames" | "unevaluatedItems" | "unevaluatedProperties",
+                "items"
+                | "additionalItems"
+                | "additionalProperties"
+                | "not"
+                | "if"
+                | "then"
+                | "else"
+                | "contains"
+                | "propertyNames"
+                | "unevaluatedItems"
+                | "unevaluatedProperties",
                 inner,
             ) => rewrite(inner, place, depth + 1),
             _ => {}
@@ -108,7 +117,8 @@ fn says_kind(schema: &Map<String, Json>, depth: usize) -> bool {
 }
 
 fn nullable(schema: &mut Map<String, Json>) {
-    let only_type = !["$ref", "allOf", "anyOf", "oneOf", "not", "if", "const"].iter().any(|word| schema.contains_key(*word));
+    let only_type =
+        !["$ref", "allOf", "anyOf", "oneOf", "not", "if", "const"].iter().any(|word| schema.contains_key(*word));
     let kinds = match schema.get("type") {
         Some(Json::String(kind)) if only_type => vec![Json::from(kind.as_str())],
         Some(Json::Array(kinds)) if only_type => kinds.clone(),

@@ -85,9 +85,10 @@ impl Validator {
     /// # Errors
     /// As for [`Validator::new`].
     pub(super) fn enforcing_formats(schema: &Json) -> Result<Self, SchemaError> {
-        let options = NOT_ENFORCED
-            .into_iter()
-            .fold(jsonschema::options().should_validate_formats(true), |options, name| options.with_format(name, |_| true));
+        let options =
+            NOT_ENFORCED.into_iter().fold(jsonschema::options().should_validate_formats(true), |options, name| {
+                options.with_format(name, |_| true)
+            });
         Self::build(schema, &[], options)
     }
 

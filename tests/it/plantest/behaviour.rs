@@ -192,7 +192,8 @@ fn b12_an_answer_that_nobody_asks_for_fails_the_test() {
 }
 ";
     let faults = |given: &str| {
-        let text = format!("{plan}test \"t\" for p {{ given {given} answer form => {{ a: 2 }} expect reply in [0, 2] }}\n");
+        let text =
+            format!("{plan}test \"t\" for p {{ given {given} answer form => {{ a: 2 }} expect reply in [0, 2] }}\n");
         let mut ran = bench(&text).run(Wish::default());
         unused_in_every_row(&mut ran);
         ran.iter().map(|ran| ran.faults.iter().map(|fault| fault.code.name).collect::<Vec<_>>()).collect::<Vec<_>>()

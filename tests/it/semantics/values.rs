@@ -21,7 +21,10 @@ const DOUBLES: &[(&str, &str)] = &[
     ("conditional", "step n = a.int() let x: double = n > 2 ? n : 0.5"),
     ("any", "step n = a.any() let x: double = n"),
     ("default", "let x = defaulted"),
-    ("state", "step r = repeat v = 0.5 max 3 { step n = a.int() yield v next n when v < 1.0 next null when v > 1.0 } let x = r[1]"),
+    (
+        "state",
+        "step r = repeat v = 0.5 max 3 { step n = a.int() yield v next n when v < 1.0 next null when v > 1.0 } let x = r[1]",
+    ),
     ("recover", "step y = a.broken() recover _ => 3 let x = y"),
     ("recovering call", "step y = a.broken() recover _ => a.int() let x = y"),
     ("recovering block", "step y = a.broken() recover _ => do { step n = a.int() yield n } let x = y"),
@@ -77,8 +80,10 @@ async fn b1_an_int_becomes_a_uint_wherever_one_is_declared() {
 async fn b1_inputs_and_arguments_of_called_plans_are_converted() {
     let text = "plan inner(v: double, w: double = 1, os: { v: double }[] = []) -> double[] { reply [math.round(v), w / 2, \
                 os.size() > 0 ? os[0].v / 2 : 0.0] }";
-    let caller = format!("{TOOLS} use \"./inner.plan\" as i plan p() {{ step n = a.int() \
-                          step x = i.inner(v: n, w: n, os: [{{ v: n }}]) reply x }}");
+    let caller = format!(
+        "{TOOLS} use \"./inner.plan\" as i plan p() {{ step n = a.int() \
+                          step x = i.inner(v: n, w: n, os: [{{ v: n }}]) reply x }}"
+    );
     let ran = world().file("./inner.plan", text).run(&caller).await;
     assert_eq!(ran.reply(), json!([3, 1.5, 1.5]));
     let inputs = BTreeMap::from([("v".into(), Value::Int(3))]);
@@ -108,7 +113,9 @@ async fn r8_1_a_value_only_passed_on_keeps_its_literal() {
 #[tokio::test(start_paused = true)]
 async fn r8_2_any_flows_into_any_type_with_a_check_at_run_time() {
     let class = async |given: Json, body: &str| {
-        let text = format!("use a tool a.any() -> any read tool a.put(v: int) -> any read plan p() {{ step r = a.any() {body} }}");
+        let text = format!(
+            "use a tool a.any() -> any read tool a.put(v: int) -> any read plan p() {{ step r = a.any() {body} }}"
+        );
         let ran = World::new().tool("a.any", [give(given)]).tool("a.put", [give(json!(1))]).run(&text).await;
         ran.outcome.error.map(|error| error.class.to_string())
     };
@@ -126,7 +133,8 @@ async fn b9_what_is_passed_on_whole_is_cut_to_a_closed_type() {
     let ran = run("step r = a.open() step x = a.closed(o: r) let y: { id: string } = r reply y").await;
     assert_eq!(ran.calls("a.closed")[0].arguments, json!({"o": {"id": "x"}}));
     assert_eq!(ran.reply(), json!({"id": "x"}));
-    let text = format!("{TOOLS} plan p() -> {{ rs: {{ id: string }}[] }} {{ step r = a.open() reply {{ rs: [r, r] }} }}");
+    let text =
+        format!("{TOOLS} plan p() -> {{ rs: {{ id: string }}[] }} {{ step r = a.open() reply {{ rs: [r, r] }} }}");
     assert_eq!(world().run(&text).await.reply(), json!({"rs": [{"id": "x"}, {"id": "x"}]}));
     let ran = run("step r = a.open() task t \"T\" { o: { id: string } } set t done { o: r } reply t.o").await;
     assert_eq!(ran.reply(), json!({"id": "x"}));

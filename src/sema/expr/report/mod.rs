@@ -17,8 +17,8 @@ pub(super) use names::{
     state_of_no_step, unknown_field, unknown_name, unknown_status,
 };
 pub(super) use values::{
-    extra_field, interpolated_value, lossy_number, missing_fields, never_equal, never_in, no_binary, no_elements,
-    negative_position, no_key, no_order, no_unary, not_a_bool, not_a_list, wrong_key, wrong_position, wrong_type,
+    extra_field, interpolated_value, lossy_number, missing_fields, negative_position, never_equal, never_in, no_binary,
+    no_elements, no_key, no_order, no_unary, not_a_bool, not_a_list, wrong_key, wrong_position, wrong_type,
 };
 
 use crate::diag::{Diagnostic, Edit, closest};

@@ -73,18 +73,8 @@ pub(in crate::syntax::json) static STATEMENTS: &[Shape] = &[
         "The first success wins, the rest are cancelled; reads only.",
         &[STEP, &[must("arms", Slot::Objects(&RACE_ARM), "What runs at the same time.")], CLAUSES],
     ),
-    shape(
-        "ask",
-        "an `ask`",
-        "A request to an agent, which chooses its own tools.",
-        &[STEP, AGENT, PROMPTED, CLAUSES],
-    ),
-    shape(
-        "infer",
-        "an `infer`",
-        "A model answers with a value of a type.",
-        &[STEP, PROMPTED, CLAUSES],
-    ),
+    shape("ask", "an `ask`", "A request to an agent, which chooses its own tools.", &[STEP, AGENT, PROMPTED, CLAUSES]),
+    shape("infer", "an `infer`", "A model answers with a value of a type.", &[STEP, PROMPTED, CLAUSES]),
     shape(
         "input",
         "an `input`",

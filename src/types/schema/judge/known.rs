@@ -105,7 +105,9 @@ impl Known {
             }
             Self::Exactly(Json::Array(items)) => Self::List(items.into_iter().map(Self::Exactly).collect()),
             Self::Of(ty) => of_type(&ty),
-            known @ (Self::Exactly(_) | Self::Object { .. } | Self::List(_) | Self::Elements(_) | Self::Either(_)) => known,
+            known @ (Self::Exactly(_) | Self::Object { .. } | Self::List(_) | Self::Elements(_) | Self::Either(_)) => {
+                known
+            }
         }
     }
 

@@ -13,14 +13,23 @@ enum Elements {
 }
 
 impl Judge<'_> {
-    pub(super) fn list_keyword(&self, keyword: &str, wanted: &Json, schema: &Map<String, Json>, known: &Known) -> Verdict {
+    pub(super) fn list_keyword(
+        &self,
+        keyword: &str,
+        wanted: &Json,
+        schema: &Map<String, Json>,
+        known: &Known,
+    ) -> Verdict {
         let kinds = Kinds::of(known);
         let current = match keyword {
             "prefixItems" | "unevaluatedItems" => self.is(Draft::Latest),
             "additionalItems" => self.is(Draft::Seven) && schema.get("items").is_some_and(Json::is_array),
             _ => true,
         };
-        if !current || !kinds.meets(Kinds::LIST) || *wanted == Json::Bool(true) && keyword != "uniqueItems" && keyword != "contains" {
+        if !current
+            || !kinds.meets(Kinds::LIST)
+            || *wanted == Json::Bool(true) && keyword != "uniqueItems" && keyword != "contains"
+        {
             return Verdict::Fits;
         }
         let Some(elements) = elements(known) else { return Verdict::Unknown };

@@ -226,8 +226,16 @@ impl<'s> Judge<'s> {
                 Verdict::Unknown => Verdict::Unknown,
             },
             "if" => self.condition(wanted, schema, known),
-            "properties" | "patternProperties" | "additionalProperties" | "propertyNames" | "required"
-            | "minProperties" | "maxProperties" | "dependentRequired" | "dependentSchemas" | "dependencies"
+            "properties"
+            | "patternProperties"
+            | "additionalProperties"
+            | "propertyNames"
+            | "required"
+            | "minProperties"
+            | "maxProperties"
+            | "dependentRequired"
+            | "dependentSchemas"
+            | "dependencies"
             | "unevaluatedProperties" => self.object_keyword(keyword, wanted, schema, known),
             "items" | "prefixItems" | "additionalItems" | "contains" | "minItems" | "maxItems" | "uniqueItems"
             | "unevaluatedItems" => self.list_keyword(keyword, wanted, schema, known),

@@ -272,12 +272,12 @@ impl Asker for Clerk {
                 json!({ "happened": true, "value": answer(&question.form[0].schema, &mut dice) })
             }
             _ => {
-                let fields = question.form.iter();
-                Json::Object(
-                    fields
-                        .map(|field| (field.name.to_string(), answer(&field.schema, &mut dice)))
-                        .collect::<Map<_, _>>(),
-                )
+                let mut fields = Map::new();
+                for field in &question.form {
+                    let choice = field.options.as_ref().and_then(|options| options.first().cloned());
+                    fields.insert(field.name.to_string(), choice.unwrap_or_else(|| answer(&field.schema, &mut dice)));
+                }
+                Json::Object(fields)
             }
         };
         let given = Given { path: asking.path.clone(), value, by: question.by.clone(), note: None };
