@@ -110,6 +110,7 @@ pub fn ascending<T>(mut items: Vec<T>, key: impl Fn(&T) -> &Value) -> Result<Vec
 }
 
 /// Elements that cannot be put in order.
+#[must_use]
 pub fn no_order() -> Failure {
     Failure::argument("these elements have no order among each other: they are not all numbers, text or times")
 }

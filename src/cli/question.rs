@@ -255,7 +255,7 @@ impl Page {
 
 /// What is said of a field beside its type: what it is for, and what its value must keep.
 pub(super) fn hints(field: &FormField) -> Vec<String> {
-    let label = field.label.iter().map(|label| label.to_string());
+    let label = field.label.iter().map(std::string::ToString::to_string);
     let options = field.options.iter().map(|options| {
         let options: Vec<String> = options.iter().map(Json::to_string).collect();
         format!("one of {}", options.join(", "))

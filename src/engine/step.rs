@@ -14,7 +14,7 @@ use crate::eval::EvalError;
 use crate::journal::{Bound, EventKind, StepError};
 use crate::protocol::{Sent, StepState};
 use crate::sema::{BlockId, Call, Failing, NodeKind, Recover, Step, StepKind, Target, Wait};
-use crate::types::{Budget, ErrorClass, Transient, Validation, check_value, without_absent};
+use crate::types::{Budget, ErrorClass, Transient, Validation, convert, without_absent};
 use crate::value::Value;
 
 impl Dispatcher<'_> {
@@ -406,13 +406,16 @@ impl Dispatcher<'_> {
             return;
         }
         let Some(reply) = root.values.last() else { return };
-        if let Err(mismatch) = check_value(reply, &program.plan.returns) {
-            let message = format!("the reply does not have the promised type: {mismatch}");
-            let error = StepError::new(ErrorClass::Validation(Validation::Expression), message, &"".into());
-            self.frames[0].ending = Some(super::frame::Ending::Failed(Arc::new(error)));
-            return;
-        }
-        let told = without_absent(reply, &program.plan.returns);
+        let reply = match convert(reply.clone(), &program.plan.returns) {
+            Ok(reply) => reply,
+            Err(mismatch) => {
+                let message = format!("the reply does not have the promised type: {mismatch}");
+                let error = StepError::new(ErrorClass::Validation(Validation::Expression), message, &"".into());
+                self.frames[0].ending = Some(super::frame::Ending::Failed(Arc::new(error)));
+                return;
+            }
+        };
+        let told = without_absent(&reply, &program.plan.returns);
         if let Some(reply) = self.frames[0].values.last_mut() {
             *reply = told;
         }

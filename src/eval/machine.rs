@@ -96,12 +96,11 @@ impl<'a> Machine<'a> {
     }
 
     fn register(&mut self, register: u16, span: Span) -> Outcome {
-        match self.registers.get(usize::from(register)) {
-            Some(Some(value)) => Ok(value.clone()),
-            Some(None) | None => {
-                self.open = true;
-                Err(unset(span))
-            }
+        if let Some(Some(value)) = self.registers.get(usize::from(register)) {
+            Ok(value.clone())
+        } else {
+            self.open = true;
+            Err(unset(span))
         }
     }
 

@@ -122,7 +122,7 @@ impl Raising {
         bounds(step, &mut classes);
         match &step.kind {
             StepKind::Call(Call { target: Target::Tool(signature), effect, .. }) => {
-                tool(signature, *effect, &mut classes)
+                tool(signature, *effect, &mut classes);
             }
             StepKind::Call(Call { target: Target::Plan(index, _), .. }) => {
                 let called: Option<Arc<Plan>> = plan.plans.get(*index).cloned();

@@ -158,14 +158,13 @@ impl<'s> PlanChecker<'s> {
         if self.circular.contains(&written.span) {
             return None;
         }
-        match own.get(&name.text) {
-            Some(plan) => plan.as_ref().map(|plan| self.plan_callee(written, plan)),
-            None => {
-                let names = own.keys().map(|name| &**name);
-                let code = &codes::names::UNKNOWN_PLAN;
-                self.diagnostics.push(unknown(code, "plan in this file named", &name.text, name.span, names));
-                None
-            }
+        if let Some(plan) = own.get(&name.text) {
+            plan.as_ref().map(|plan| self.plan_callee(written, plan))
+        } else {
+            let names = own.keys().map(|name| &**name);
+            let code = &codes::names::UNKNOWN_PLAN;
+            self.diagnostics.push(unknown(code, "plan in this file named", &name.text, name.span, names));
+            None
         }
     }
 

@@ -53,17 +53,14 @@ fn broken(given: &Given<'_>, violation: Violation, constant: bool) -> Diagnostic
         "no value that this can have keeps the contract; change what is given"
     };
     let code = &codes::types::SCHEMA_VIOLATION;
-    match argument {
-        Some(argument) => {
-            let rest = violation.pointer.get(part.len() + 1..).unwrap_or_default().to_owned();
-            let violation = Violation { pointer: rest, ..violation };
-            let message = format!("the argument `{name}` of `{path}` breaks the tool's contract: {violation}");
-            Diagnostic::new(code, argument.value.span, message).help(help)
-        }
-        None => {
-            let message = format!("the arguments of `{path}` break the tool's contract: the call {violation}");
-            Diagnostic::new(code, given.span, message).help(help)
-        }
+    if let Some(argument) = argument {
+        let rest = violation.pointer.get(part.len() + 1..).unwrap_or_default().to_owned();
+        let violation = Violation { pointer: rest, ..violation };
+        let message = format!("the argument `{name}` of `{path}` breaks the tool's contract: {violation}");
+        Diagnostic::new(code, argument.value.span, message).help(help)
+    } else {
+        let message = format!("the arguments of `{path}` break the tool's contract: the call {violation}");
+        Diagnostic::new(code, given.span, message).help(help)
     }
 }
 

@@ -255,13 +255,12 @@ impl Names {
     /// Adds that these conditions do not hold together, since an end above would have been taken.
     pub(super) fn exclude(&mut self, mut atoms: Vec<Atom>) {
         atoms.retain(|atom| !self.known.facts.contains(atom));
-        match atoms.as_slice() {
-            [only] => self.prove(opposite(only)),
-            _ => {
-                let excluded: Arc<[Atom]> = atoms.into();
-                self.known.ends.push(excluded.clone());
-                self.known.excluded.push(excluded);
-            }
+        if let [only] = atoms.as_slice() {
+            self.prove(opposite(only))
+        } else {
+            let excluded: Arc<[Atom]> = atoms.into();
+            self.known.ends.push(excluded.clone());
+            self.known.excluded.push(excluded);
         }
     }
 

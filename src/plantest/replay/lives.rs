@@ -84,6 +84,7 @@ pub struct Lives {
 }
 
 impl Lives {
+    #[must_use]
     pub fn new(deaths: &[Death]) -> Self {
         Self { deaths: Mutex::new(deaths.iter().cloned().collect()), begun: OnceLock::new() }
     }

@@ -258,7 +258,7 @@ impl Encoder {
                 ClauseKind::Timeout(duration) => object.put("timeout", self.value(duration)),
                 // Elsewhere than at a form the check refuses it.
                 ClauseKind::Within(duration) | ClauseKind::Expires(duration) => {
-                    object.put("within", self.value(duration))
+                    object.put("within", self.value(duration));
                 }
                 ClauseKind::Retry(settings) => object.put("retry", self.settings(settings)),
                 ClauseKind::Until { condition, every } => {

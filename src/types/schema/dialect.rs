@@ -1,4 +1,4 @@
-//! Schemas as they are meant: OpenAPI's `nullable`, and keywords of one kind of value without a `type`.
+//! Schemas as they are meant: `OpenAPI`'s `nullable`, and keywords of one kind of value without a `type`.
 
 use std::borrow::Cow;
 

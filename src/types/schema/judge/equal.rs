@@ -90,7 +90,7 @@ pub(super) fn same(left: &Json, right: &Json) -> Option<bool> {
         (Json::Number(left), Json::Number(right)) => match (number::integer(left), number::integer(right)) {
             (Some(left), Some(right)) => Some(left == right),
             _ if left.to_string() == right.to_string() => Some(true),
-            (None, None) | (Some(_), None) | (None, Some(_)) => {
+            (None | Some(_), None) | (None, Some(_)) => {
                 let value = |text: String| text.parse::<f64>().ok().filter(|value| value.is_finite());
                 let (left, right) = (value(left.to_string())?, value(right.to_string())?);
                 // Different doubles stand for different numbers; equal ones may not.
