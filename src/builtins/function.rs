@@ -3,6 +3,9 @@
 use super::Failure;
 use crate::value::Value;
 
+/// Why a function fails whatever it is asked about, seen from the arguments that are known.
+pub type Refusal = fn(&[Given]) -> Option<Failure>;
+
 /// One function. Its forms share a body, which chooses by the kinds of the values it is given.
 pub struct Function {
     pub name: &'static str,
@@ -16,7 +19,7 @@ pub struct Function {
     pub body: fn(&[Value]) -> Result<Value, Failure>,
     /// Why it fails for every value of the arguments that are not known, where it does: what it is told before the run,
     /// such as the name of a time zone, can be wrong whatever it is asked about.
-    pub refuses: Option<fn(&[Given]) -> Option<Failure>>,
+    pub refuses: Option<Refusal>,
     /// Whether it looks at all that is in what it is given.
     pub walks: bool,
 }

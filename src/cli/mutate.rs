@@ -107,7 +107,9 @@ pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) ->
         })
         .collect();
     let mut seen = Seen::default();
-    unchanged.iter().for_each(|(_, own)| seen.merge(own));
+    for (_, own) in unchanged.iter() {
+        seen.merge(own);
+    }
     if let Some((file, title)) = unchanged.into_iter().find_map(|(failing, _)| failing) {
         let message = format!("the test {title:?} of `{}` fails before anything is changed", visible_line(&file));
         return Err(Failure::Environment(format!("{message}; `planrun test` tells why")));

@@ -2,6 +2,7 @@
 //! stands behind a margin or at the end of a line, so that it can forge neither.
 
 use serde_json::{Value as Json, json};
+use std::fmt::Write as _;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use super::runs::{away, moment};
@@ -51,7 +52,8 @@ impl Asked<'_> {
         };
         if let Some(expires) = question.expires {
             let word = if expires > now { "open until" } else { "too late since" };
-            times.push_str(&format!(", {word} {} ({})", moment(expires), away(expires, now)));
+            // Writing to a string cannot fail.
+            let _ = write!(times, ", {word} {} ({})", moment(expires), away(expires, now));
         }
         page.own(&times);
         if let Some(role) = &question.by {
@@ -147,7 +149,10 @@ fn sample(question: &Question) -> String {
     match question.kind {
         Waiting::Confirm => "true".to_owned(),
         Waiting::Answer => {
-            let value = question.form.iter().map(|field| format!(", {}", blank(field))).collect::<String>();
+            let mut value = String::new();
+            for field in &question.form {
+                let _ = write!(value, ", {}", blank(field));
+            }
             format!("{{\"happened\": true{value}}}")
         }
         Waiting::Input | Waiting::Retry | Waiting::Poll | Waiting::Outcome | Waiting::Time => {

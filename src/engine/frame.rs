@@ -160,6 +160,7 @@ impl Flags {
 }
 
 /// What is told of a step when the run is over. Kept small, like the state of a node.
+#[expect(clippy::struct_excessive_bools, reason = "each is an independent fact of the step")]
 #[derive(Clone, Debug, Default)]
 pub(super) struct Record {
     /// Since the run began; `None` where it never started.

@@ -97,6 +97,7 @@ impl Dispatcher<'_> {
     }
 
     /// A step has failed, and stands still.
+    #[expect(clippy::needless_pass_by_value, reason = "the step keeps it")]
     pub(super) fn park(&mut self, at: NodeRef, error: Arc<StepError>) {
         self.drop_leaf(at);
         self.release_hold(at);

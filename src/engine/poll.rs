@@ -30,7 +30,9 @@ impl Dispatcher<'_> {
         };
         let asked = unheard.as_ref().and_then(|error| error.retry_after).unwrap_or_default();
         let leaf = self.next_execution(program, at, leaf).polls(unheard.clone());
-        self.wait(at, leaf, Waiting::Poll, wait.max(asked).max(Duration::from_millis(1)), unheard.as_deref());
+        let least = Duration::from_millis(1);
+        self.wait(at, leaf, Waiting::Poll, wait.max(asked).max(least), unheard.as_deref());
+        drop(unheard);
     }
 
     /// Why the time of a poll is over without the latest one having told anything.

@@ -58,7 +58,9 @@ impl Dispatcher<'_> {
         let then = self.real_elapsed().saturating_sub(ago);
         let over = |at: &NodeRef| self.within.get(at).is_some_and(|within| within.until <= then);
         let late: Vec<NodeRef> = self.reactions.waits.iter().copied().filter(over).collect();
-        late.into_iter().for_each(|at| self.within_is_over(at));
+        for at in late.into_iter() {
+            self.within_is_over(at);
+        }
     }
 
     /// A signal has come. It is an event, and kept until a `wait for` takes it.

@@ -70,7 +70,9 @@ pub fn obstacles(
     let mut found = Vec::new();
     if let Some((plan, written)) = checked.plans_as_written().find(|(own, _)| own.name == plan.name) {
         let subject = Subject::new(source, written, plan, checked.whole, true, (project, WORK));
-        rules::OBSTACLES.iter().for_each(|look| look(&subject, &mut found));
+        for look in rules::OBSTACLES.iter() {
+            look(&subject, &mut found);
+        }
     }
     for finding in &mut found {
         finding.severity = Severity::Error;

@@ -152,6 +152,7 @@ fn policy(node: &Node, found: &mut Vec<Diagnostic>) -> Result<Map<String, Json>,
 }
 
 /// `retry: { access.*: { attempts: 3, on: [transient, tool.failed] } }`
+#[expect(clippy::type_complexity, reason = "a list of pairs")]
 fn retry(node: &Node, found: &mut Vec<Diagnostic>) -> Result<Vec<(String, Map<String, Json>)>, Fault> {
     let Some(entries) = node.entries() else {
         let message = format!("`retry` must be a mapping from tools to settings, and is {}", node.kind());

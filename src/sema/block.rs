@@ -154,7 +154,9 @@ impl PlanChecker<'_> {
         }
         self.names.end_if();
         self.unguard(first);
-        left_behind.into_iter().for_each(|conditions| self.names.exclude(conditions));
+        for conditions in left_behind.into_iter() {
+            self.names.exclude(conditions);
+        }
     }
 
     /// Takes the guard of an end away again: below it the condition does not hold, since everything ended otherwise.

@@ -256,7 +256,7 @@ impl Names {
     pub(super) fn exclude(&mut self, mut atoms: Vec<Atom>) {
         atoms.retain(|atom| !self.known.facts.contains(atom));
         if let [only] = atoms.as_slice() {
-            self.prove(opposite(only))
+            self.prove(opposite(only));
         } else {
             let excluded: Arc<[Atom]> = atoms.into();
             self.known.ends.push(excluded.clone());

@@ -263,6 +263,7 @@ mod tests {
         Type::object(fields, Rest::Closed)
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "tests write the value in place")]
     fn read(json: serde_json::Value) -> Value {
         Value::from_json(&json)
     }

@@ -82,6 +82,7 @@ pub fn run(journal: &Journal, location: &Location, arguments: &Arguments, termin
 
 impl Arguments {
     /// The runs that are answered, and the answers.
+    #[expect(clippy::type_complexity, reason = "two lists that are read at once")]
     fn addressed(&self, journal: &Journal) -> Result<(Vec<Open>, Vec<(String, Json)>), Failure> {
         let (opens, answers) = match self.words.split_first() {
             _ if self.all => (open_of(journal, None)?, self.words.as_slice()),

@@ -43,7 +43,9 @@ pub fn run(
     terminal: Terminal,
 ) -> Result<Exit, Failure> {
     let mut waiting = open_of(journal, arguments.plan.as_deref())?;
-    waiting.iter_mut().for_each(|open| open.project = project.map(|folder| folder.display().to_string()));
+    for open in waiting.iter_mut() {
+        open.project = project.map(|folder| folder.display().to_string());
+    }
     show(&waiting, arguments, terminal)?;
     Ok(Exit::Fine)
 }
@@ -55,7 +57,9 @@ pub fn run_everywhere(arguments: &Arguments, terminal: Terminal) -> Result<Exit,
         let journal = Journal::open_there(&journal_file(&folder), Settings::default(), real_host());
         match journal.map_err(Failure::from).and_then(|journal| open_of(&journal, arguments.plan.as_deref())) {
             Ok(mut open) => {
-                open.iter_mut().for_each(|open| open.project = Some(folder.display().to_string()));
+                for open in open.iter_mut() {
+                    open.project = Some(folder.display().to_string());
+                }
                 waiting.extend(open);
             }
             Err(error) => {

@@ -1,6 +1,7 @@
 //! `planrun runs prune`: deleting runs that have ended.
 
 use clap::Args;
+use std::fmt::Write as _;
 
 use super::when::{away, moment};
 use crate::cli::check::counted;
@@ -71,10 +72,11 @@ fn listed(rows: &[RunRow], now: i128) -> String {
     for row in rows.iter().take(MOST_LISTED) {
         let (run, plan) = (visible_line(&row.run), visible_line(&row.plan));
         let (at, ago) = (moment(row.updated_at), away(row.updated_at, now));
-        text.push_str(&format!("  {run}  {plan}  {}  ended {at}, {ago}\n", row.state));
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "  {run}  {plan}  {}  ended {at}, {ago}", row.state);
     }
     if rows.len() > MOST_LISTED {
-        text.push_str(&format!("  and {} more\n", rows.len() - MOST_LISTED));
+        let _ = writeln!(text, "  and {} more", rows.len() - MOST_LISTED);
     }
     text
 }

@@ -212,7 +212,9 @@ fn run_all<'a>(tested: &'a Tested, arguments: &Arguments, measures: bool) -> (Ve
         runs[index].ran.push(ran);
         all.merge(&seen);
     }
-    runs.iter_mut().for_each(|run| unused_in_every_row(&mut run.ran));
+    for run in runs.iter_mut() {
+        unused_in_every_row(&mut run.ran);
+    }
     (runs, all)
 }
 

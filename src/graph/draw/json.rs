@@ -38,6 +38,7 @@ struct Document<'a> {
 
 /// The statements of one block by what they wait for there.
 #[derive(Serialize)]
+#[expect(clippy::struct_field_names, reason = "the names are those of the document")]
 struct Block<'a> {
     /// The group of its nodes; null for the plan's own.
     block: Option<&'a str>,

@@ -22,12 +22,16 @@ impl Mutants<'_> {
                 self.comparisons(rest);
                 self.operands(first, rest);
                 self.inside(first);
-                rest.iter().for_each(|link| self.inside(&link.operand));
+                for link in rest.iter() {
+                    self.inside(&link.operand);
+                }
             }
             ExprKind::Unary { operand, .. } => self.inside(operand),
             ExprKind::Path { base, links } => {
                 self.inside(base);
-                links.iter().for_each(|link| self.link(link));
+                for link in links.iter() {
+                    self.link(link);
+                }
             }
             ExprKind::Call { arguments, .. } => self.arguments(arguments),
             ExprKind::List(items) | ExprKind::Coalesce(items) => items.iter().for_each(|item| self.inside(item)),
@@ -41,7 +45,9 @@ impl Mutants<'_> {
             }
             ExprKind::Match { subject, arms } => {
                 self.inside(subject);
-                arms.iter().for_each(|arm| self.inside(&arm.value));
+                for arm in arms.iter() {
+                    self.inside(&arm.value);
+                }
             }
             ExprKind::Template(parts) => {
                 for part in parts {
@@ -55,7 +61,9 @@ impl Mutants<'_> {
     }
 
     fn arguments(&mut self, arguments: &[Argument]) {
-        arguments.iter().for_each(|argument| self.inside(&argument.value));
+        for argument in arguments.iter() {
+            self.inside(&argument.value);
+        }
     }
 
     /// What a list is asked of its elements is its opposite.

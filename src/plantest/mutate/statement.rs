@@ -89,7 +89,9 @@ impl Mutants<'_> {
             StepBody::Race(arms) => arms.iter().for_each(|(_, arm)| self.arm(arm)),
             StepBody::Match { subject, arms } => {
                 self.inside(subject);
-                arms.iter().for_each(|arm| self.arm(&arm.body));
+                for arm in arms.iter() {
+                    self.arm(&arm.body);
+                }
             }
             StepBody::Ask { .. }
             | StepBody::Infer { .. }

@@ -301,6 +301,7 @@ pub fn steps_at<'p>(plan: &'p Plan, place: &str) -> Vec<(&'p Step, bool)> {
 
 /// Every step of a plan and of those that it calls, with its path without the indices of elements, whether it is the
 /// plan's own, and whether it has a name.
+#[expect(clippy::type_complexity, reason = "one callback")]
 fn each_step<'p>(
     (plan, own): (&'p Plan, bool),
     block: BlockId,

@@ -62,7 +62,9 @@ fn rewrite(schema: &mut Json, place: Place, depth: usize) {
                 Json::Object(named),
             ) => named.values_mut().for_each(|inner| rewrite(inner, place, depth + 1)),
             ("prefixItems" | "items" | "allOf" | "anyOf" | "oneOf", Json::Array(all)) => {
-                all.iter_mut().for_each(|inner| rewrite(inner, place, depth + 1));
+                for inner in all.iter_mut() {
+                    rewrite(inner, place, depth + 1);
+                }
             }
             (
                 "items"

@@ -113,10 +113,12 @@ impl Known {
 
     /// Into one of several types: that of the one which takes such a value, where there is one.
     fn placed_in_union(self, members: &[Type]) -> Self {
-        let takes = |member: &&Type| match (&self, member) {
-            (Self::Object { .. }, Type::Object(_) | Type::Map(_) | Type::Result(_) | Type::Error | Type::Any) => true,
-            (Self::List(_) | Self::Elements(_), Type::List(_) | Type::Any) => true,
-            _ => false,
+        let takes = |member: &&Type| {
+            matches!(
+                (&self, member),
+                (Self::Object { .. }, Type::Object(_) | Type::Map(_) | Type::Result(_) | Type::Error | Type::Any)
+                    | (Self::List(_) | Self::Elements(_), Type::List(_) | Type::Any)
+            )
         };
         let mut fitting = members.iter().filter(takes);
         match (fitting.next(), fitting.next()) {

@@ -40,6 +40,7 @@ pub enum Verdict {
 /// Judges a keyword that looks at one value as a whole.
 pub(super) trait Leaves {
     /// What a keyword alone says against a value; nothing where the keyword cannot be used.
+    #[expect(clippy::option_option, reason = "an unusable keyword differs from one without objections")]
     fn objection(&self, draft: &str, keyword: &str, wanted: &Json, value: &Json) -> Option<Option<Violation>>;
     /// Whether `format` is asked for.
     fn formats(&self) -> bool;
