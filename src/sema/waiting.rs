@@ -11,7 +11,6 @@ use crate::diag::{Diagnostic, codes};
 use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::{Effect, Field, Rest, Type};
-use crate::value::Value;
 
 /// What the parentheses of `ask` and `infer` hold.
 #[derive(Default)]
@@ -115,10 +114,7 @@ impl PlanChecker<'_> {
         });
         let sensitive = self.types.secrets(&field.ty);
         let (name, span) = (name.clone(), field.name.span);
-        let checked =
-            InputField { span, name, label: None, ty, prefill, known, options, contracts: Vec::new(), sensitive };
-        self.diagnostics.extend(not_among_the_choices(&checked));
-        checked
+        InputField { span, name, label: None, ty, prefill, known, options, contracts: Vec::new(), sensitive }
     }
 
     /// `known e in LIST`: `in` is an operator there, so the choices of a field stand before. The place of what was misread.
@@ -164,18 +160,4 @@ impl PlanChecker<'_> {
         };
         CheckedBody::new(StepKind::Wait(Box::new(wait)), ty, Footprint::of(Effect::Pure, OrderClass::Barrier))
     }
-}
-
-/// A value that the list of a field does not have.
-fn not_among_the_choices(field: &InputField) -> Option<Diagnostic> {
-    let Value::List(choices) = field.options.as_ref()?.constant()? else { return None };
-    let mut written = field.prefill.iter().chain(&field.known);
-    let (code, value) = written.find_map(|code| {
-        let value = code.constant().filter(|value| !value.is_null() && !choices.contains(value))?;
-        Some((code, value))
-    })?;
-    let message = format!("{} is not among the choices of `{}`", value.preview(60), field.name);
-    let listed = choices.iter().map(|choice| choice.preview(40)).collect::<Vec<_>>();
-    let diagnostic = Diagnostic::new(&codes::types::SCHEMA_VIOLATION, code.span, message);
-    Some(diagnostic.help("write one of the choices, or add it to them").available(listed))
 }
