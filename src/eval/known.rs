@@ -100,7 +100,7 @@ impl<'a> Folding<'a> {
         }
         self.registers = vec![None; usize::from(code.registers)];
         match self.part(&code.root) {
-            Came::Value(value) => Some(value),
+            Came::Value(value) => super::placed(code, value).map_err(|error| self.fails(error)).ok(),
             Came::Unknown | Came::Fails(_) => None,
         }
     }
@@ -119,7 +119,7 @@ impl<'a> Folding<'a> {
 
     fn whole(&mut self, code: &Code) -> Came {
         self.registers = vec![None; usize::from(code.registers)];
-        self.attempt(|machine| machine.run(&code.root))
+        self.attempt(|machine| machine.run(&code.root).and_then(|value| super::placed(code, value)))
     }
 
     /// Evaluates with what is known, and judges what came of it.

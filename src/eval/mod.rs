@@ -61,6 +61,11 @@ pub fn evaluate(code: &Code, environment: &dyn Environment) -> Result<Value, Eva
 /// As [`evaluate`].
 pub fn evaluate_within(code: &Code, environment: &dyn Environment, limit: u64) -> Result<Value, EvalError> {
     let value = machine::Machine::new(environment, vec![None; usize::from(code.registers)], limit).run(&code.root)?;
+    placed(code, value)
+}
+
+/// The value of an expression as what its place makes of it.
+fn placed(code: &Code, value: Value) -> Result<Value, EvalError> {
     match &code.into {
         Some(place) => convert(value, &place.to)
             .map_err(|mismatch| EvalError::new(FailureKind::Misfit, mismatch.to_string(), code.span)),

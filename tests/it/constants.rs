@@ -242,6 +242,15 @@ fn b6_what_is_never_absent_decides_the_type_of_a_choice() {
 }
 
 #[test]
+fn b5_a_constant_is_folded_as_what_its_place_makes_of_it() {
+    holds(&[
+        "let x: double = size([1, 2, 3])\nreply x / 0",
+        "let x: double = size([1, 2, 3])\nreply n when x / 2 == 1.5 && flag",
+    ]);
+    fails(FAILS, &[("let all: any = [1, 'a']\nlet texts: int = all[1]\nreply texts", "int")]);
+}
+
+#[test]
 fn b7_a_field_of_a_value_that_is_always_null_is_found() {
     fails(FAILS, &[("let nobody: any = null\nreply nobody.name", "null")]);
     fails("always-absent", &[("let nobody = null\nreply nobody.name", "null")]);
@@ -264,6 +273,7 @@ fn c8_lists_are_sorted_by_what_is_asked_for_and_their_ends_may_be_absent() {
         "let all: string[] = rows.map(r, r.name).sortBy(x, size(x))\nreply all",
         "reply 2 * 30s + 1h / 4 < 1h * n",
         "let times: double = 1h / 90s\nreply times",
+        "let none: string? = [].max()\nreply none ?? 'nobody'",
         "reply entries({ b: 2, a: 1 }).sortBy(e, e.value).last()",
     ]);
     fails(

@@ -108,7 +108,13 @@ fn direct(function: &Function, arguments: &[Type]) -> Option<Type> {
     if nothing && !unknown {
         // A list of nothing is a list of anything, and stays one.
         let lists = results.len() > 1 && results.iter().all(|ty| matches!(ty, Type::List(_)));
-        return if lists { Some(Type::Never.list()) } else { results.into_iter().next() };
+        // And what is picked out of nothing is null.
+        let picked = results.len() > 1 && results.iter().all(Type::is_optional);
+        return match (lists, picked) {
+            (true, _) => Some(Type::Never.list()),
+            (false, true) => Some(Type::Null),
+            (false, false) => results.into_iter().next(),
+        };
     }
     (!results.is_empty()).then(|| Type::union(results))
 }
