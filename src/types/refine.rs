@@ -84,10 +84,10 @@ mod tests {
     fn what_a_test_says_is_in_the_type() {
         let inner = object(&[("b", Type::Int.optional(), false)]);
         let whole = object(&[("a", inner.optional(), true)]).optional();
-        assert_eq!(refined(&whole, &[], Refinement::NotNull), "{ a: { b?: int? }? }");
-        assert_eq!(refined(&whole, &["a"], Refinement::NotNull), "{ a: { b?: int? } }");
+        assert_eq!(refined(&whole, &[], Refinement::NotNull), "{ a: { b: int? } | null }");
+        assert_eq!(refined(&whole, &["a"], Refinement::NotNull), "{ a: { b: int? } }");
         assert_eq!(refined(&whole, &["a", "b"], Refinement::NotNull), "{ a: { b: int } }");
-        assert_eq!(refined(&whole, &["a", "b"], Refinement::NotMissing), "{ a: { b: int? } }");
+        assert_eq!(refined(&whole, &["a", "b"], Refinement::NotMissing), "{ a: { b: int | null } }");
         let result = Type::Result(Arc::new(Type::String));
         assert_eq!(refined(&result, &["ok"], Refinement::Is(true)), "{ ok: true, value: string }");
         assert_eq!(refined(&result, &["ok"], Refinement::Is(false)), "{ ok: false, error: Error }");
