@@ -89,14 +89,17 @@ fn many(originals: &[Original]) -> Vec<SourceFile> {
 }
 
 /// All plans in one file, again and again under new names; what they share stands once. Files that mean something else by
-/// a name than one before them are left out.
+/// a name than those before them are left out.
 fn joined(name: &str, originals: &[Original]) -> SourceFile {
     let mut head: Vec<(String, String)> = Vec::new();
-    let mut fitting = Vec::new();
+    let mut fitting: Vec<&Original> = Vec::new();
     for original in originals {
         let own: Vec<_> = original.tree.items.iter().flat_map(|item| shared(item, &original.text)).collect();
         let clashes = |(key, text): &(String, String)| head.iter().any(|(known, other)| known == key && other != text);
-        if own.iter().any(clashes) {
+        let hides = |defining: &Original, heads: &[(String, String)]| {
+            heads.iter().filter_map(|(key, _)| key.strip_prefix("use ")).any(|name| defines(&defining.text, name))
+        };
+        if own.iter().any(clashes) || hides(original, &head) || fitting.iter().any(|other| hides(other, &own)) {
             continue;
         }
         for item in own {
@@ -120,6 +123,11 @@ fn joined(name: &str, originals: &[Original]) -> SourceFile {
         }
     }
     SourceFile::new(folder().join(format!("{name}.plan")).to_string_lossy(), text)
+}
+
+/// Whether a plan calls one of its own statements so, which no namespace of its file may be called.
+fn defines(text: &str, name: &str) -> bool {
+    ["step", "let", "task", "listener"].iter().any(|word| text.contains(&format!("{word} {name} ")))
 }
 
 /// One plan that never ends: calls, values, conditions.

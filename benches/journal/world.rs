@@ -139,6 +139,7 @@ fn signature(name: &str, effect: Effect) -> Signature {
         required,
         description: None,
         schema: None,
+        default: None,
     };
     Signature {
         parameters: vec![parameter("n", true), parameter("with", false)],

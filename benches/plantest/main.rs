@@ -216,7 +216,8 @@ fn days() -> String {
 
 fn suite(text: &str) -> Result<Suite, String> {
     let (policy, host) = (Policy::default(), MemoryHost::new(1));
-    let project = lint::Project { policy: &policy, allow: None, root: Path::new("/"), host: &host, tools: None };
+    let root = Path::new("/");
+    let project = lint::Project { policy: &policy, allow: None, root, host: &host, tools: None, severities: None };
     let source = SourceFile::new("measured.plan", text);
     let checked = lint::check_file(&source, &Tools::default(), &NoFiles, &project);
     match checked.diagnostics.iter().find(|found| Diagnostic::is_error(found)) {

@@ -67,8 +67,7 @@ fn nearest(root: &Command, words: impl IntoIterator<Item = String>, wrong: &str)
         }
     }
     // `list` alone is a command of `runs`; what stands there may be one of the program, too.
-    let groups = root.get_subcommands().filter(|group| group.get_name() != "help");
-    let deeper = groups.flat_map(|group| {
+    let deeper = root.get_subcommands().filter(|group| group.get_name() != "help").flat_map(|group| {
         near(names(group), wrong).into_iter().map(move |name| format!("{} {name}", group.get_name()))
     });
     let outer = if at.get_name() == root.get_name() { Vec::new() } else { near(names(root), wrong) };
