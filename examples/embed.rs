@@ -53,7 +53,14 @@ impl Transport for Thermometer {
 
 /// What the tool takes and gives. A `read` runs in parallel and is retried; an `effect` would be neither.
 fn signature() -> Signature {
-    let city = Parameter { name: "city".into(), ty: Type::String, required: true, description: None, schema: None };
+    let city = Parameter {
+        name: "city".into(),
+        ty: Type::String,
+        required: true,
+        description: None,
+        schema: None,
+        default: None,
+    };
     Signature {
         parameters: vec![city],
         returns: Type::Int,
