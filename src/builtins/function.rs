@@ -49,6 +49,9 @@ pub enum Form {
 pub struct Overload {
     pub parameters: &'static [Shape],
     pub result: Shape,
+    /// Whether the values alone do not tell the kind of number that comes out, as with the sum of an empty list. What
+    /// the body gives becomes one of the type of the result.
+    pub converted: bool,
 }
 
 /// A type as a descriptor writes it.
@@ -80,7 +83,12 @@ pub enum Shape {
 
 impl Overload {
     pub(super) const fn new(parameters: &'static [Shape], result: Shape) -> Self {
-        Self { parameters, result }
+        Self { parameters, result, converted: false }
+    }
+
+    /// The same, where the type tells which kind of number comes out.
+    pub(super) const fn converted(self) -> Self {
+        Self { converted: true, ..self }
     }
 }
 

@@ -298,19 +298,19 @@ impl Dispatcher<'_> {
         }
         let is_node = (node as usize) < self.graph(program, frame).nodes;
         let flags = entry.flags;
-        let in_vain = flags.has(Flags::GUARD_UPSTREAM)
-            || flags.has(Flags::GUARD_FAILED)
-            || (flags.has(Flags::UPSTREAM) && is_node);
+        let in_vain = flags.has(Flags::GUARD_UPSTREAM) || (flags.has(Flags::UPSTREAM) && is_node);
         let waits = if flags.is_skipped() {
             false
         } else if self.is_undecided(program, at) {
             // Of an `ensure` the condition decides, of all others the guard.
             let decided_by_guard = !matches!(self.node(program, at).kind, NodeKind::Ensure { .. });
-            let is_complete = decided_by_guard || in_vain || entry.rest_waits == 0;
+            let is_complete =
+                decided_by_guard || in_vain || flags.has(Flags::GUARD_FAILED) || entry.rest_waits == 0;
             !is_complete || self.waits_for_decisions(at)
         } else if self.taken(at).is_some() {
             self.waits_for_everything(at, node)
         } else {
+            // A step whose guard failed may recover, in its place and with what its arms read.
             !in_vain && (entry.rest_waits > 0 || self.waits_for_place(program, at))
         };
         if !waits {

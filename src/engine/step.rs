@@ -42,15 +42,15 @@ impl Dispatcher<'_> {
         if !entry.flags.has(Flags::GUARD_HOLDS) {
             return self.settle(at, End::GuardFalse);
         }
+        if entry.flags.has(Flags::UPSTREAM) {
+            return self.settle(at, End::Upstream);
+        }
         if entry.flags.has(Flags::GUARD_FAILED) {
             if self.fails_elsewhere(&program, at) {
                 return self.settle(at, End::GuardFalse);
             }
             let error = self.guard_error(&program, at);
             return error.into_iter().for_each(|error| self.expression_failed(&program, at, &error));
-        }
-        if entry.flags.has(Flags::UPSTREAM) {
-            return self.settle(at, End::Upstream);
         }
         self.run_node(&program, at);
     }

@@ -243,7 +243,7 @@ impl PlanChecker<'_> {
             self.value(&guarded.value);
             self.misplaced(span, "`next` sets the state of a `repeat`, and there is none around it", "remove it");
         }
-        self.unguard(mark);
+        self.end_guarded(guarded.when.as_deref(), mark);
     }
 
     /// Where the text shows it already, the parser has said so.

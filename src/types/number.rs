@@ -1,10 +1,8 @@
 //! Numbers as JSON writes them, read exactly.
 
-use std::sync::Arc;
-
 use serde_json::Number;
 
-use crate::value::{Exact, Value};
+use crate::value::{Value, double_of};
 
 /// The integer that a JSON number is, however it is written: `1.0` and `1e3` are integers too.
 pub(super) fn integer(number: &Number) -> Option<i64> {
@@ -23,10 +21,7 @@ pub(super) fn is_plain_integer(number: &Number) -> bool {
 
 /// The double that stands for a JSON number, with its text where the double would print otherwise.
 pub(super) fn double(number: &Number) -> Value {
-    let text = number.to_string();
-    let value = text.parse::<f64>().unwrap_or(f64::NAN);
-    let exact = Value::Double(value).to_json_text() != text;
-    if exact { Value::Exact(Arc::new(Exact { value, text: text.into() })) } else { Value::Double(value) }
+    double_of(&number.to_string())
 }
 
 /// The digits of an integral number: `-12.50e1` is `-125`. `None` where a fraction is left or it has more than 20 digits.

@@ -55,7 +55,8 @@ impl Value {
     #[must_use]
     pub fn is_plain_json(&self) -> bool {
         match self {
-            Self::Null | Self::Bool(_) | Self::Int(_) | Self::Exact(_) | Self::String(_) => true,
+            Self::Null | Self::Bool(_) | Self::Int(_) | Self::String(_) => true,
+            Self::Exact(exact) => exact.text.parse::<i64>().is_err(),
             Self::Double(number) => number.is_finite() && integral(*number).is_none() && !is_exponential(*number),
             Self::List(elements) => elements.iter().all(Self::is_plain_json),
             Self::Map(entries) => {
@@ -97,11 +98,17 @@ fn from_number(text: &str) -> Value {
     if let Ok(integer) = text.parse() {
         return Value::Int(integer);
     }
+    double_of(text)
+}
+
+/// The double that a JSON number stands for, with its text where the double would print otherwise.
+pub(crate) fn double_of(text: &str) -> Value {
     let value: f64 = text.parse().unwrap_or(f64::NAN);
     if double_text(value) == text {
-        return Value::Double(value);
+        Value::Double(value)
+    } else {
+        Value::Exact(Arc::new(Exact { value, text: text.into() }))
     }
-    Value::Exact(Arc::new(Exact { value, text: text.into() }))
 }
 
 fn parsed(text: &str) -> Json {

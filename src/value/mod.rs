@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
+pub(crate) use json::double_of;
 pub use key::Key;
 pub use number::{Exact, Number};
 pub use order::Order;

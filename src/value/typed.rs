@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value as Json, json};
 
-use super::{Key, MAX_DURATION, MAX_TIMESTAMP, MIN_TIMESTAMP, Map, Value};
+use super::{Key, MAX_DURATION, MAX_TIMESTAMP, MIN_TIMESTAMP, Map, Value, double_of};
 
 const SECOND: i128 = 1_000_000_000;
 
@@ -86,7 +86,7 @@ fn parts_to_json(seconds: i128, nanos: i128) -> Json {
 /// A number whose literal says more than the double that it stands for.
 fn literal(json: &Json) -> Option<Value> {
     let number: serde_json::Number = json.get("text")?.as_str()?.parse().ok()?;
-    Some(Value::from_json(&Json::Number(number))).filter(|value| matches!(value, Value::Exact(_)))
+    Some(double_of(&number.to_string()))
 }
 
 fn integer(json: &Json) -> Option<i64> {

@@ -88,7 +88,7 @@ impl Writer<'_> {
         let own = |path: &&Readable| {
             path.text.strip_prefix(found).is_some_and(|rest| rest.starts_with('.')) && !path.text.contains("?.")
         };
-        let sized = |path: &&Readable| path.exact && matches!(path.ty, Ty::Str | Ty::List(_));
+        let sized = |path: &&Readable| path.exact && !path.constant && matches!(path.ty, Ty::Str | Ty::List(_));
         match paths.iter().filter(own).find(sized).cloned() {
             Some(path) if !self.dice.one_in(6) => {
                 let check = super::expressions::Text::new(check, Level::Choice).at(Level::And);

@@ -155,7 +155,8 @@ impl Writer<'_> {
 
     fn ensure(&mut self) -> String {
         let paths = self.readables();
-        let Some(some) = paths.iter().find(|path| matches!(path.ty, Ty::Str | Ty::List(_))).cloned() else {
+        let sized = |path: &&Readable| !path.constant && matches!(path.ty, Ty::Str | Ty::List(_));
+        let Some(some) = paths.iter().find(sized).cloned() else {
             return self.let_value();
         };
         let Some(condition) = self.condition(1) else { return self.let_value() };

@@ -26,9 +26,9 @@ pub(super) static FUNCTIONS: &[Function] = &[
         forms: &[Form::Global],
         overloads: &[
             Overload::new(&[Shape::List(&Shape::Int)], Shape::Int),
-            Overload::new(&[Shape::List(&Shape::Uint)], Shape::Uint),
-            Overload::new(&[Shape::List(&Shape::Double)], Shape::Double),
-            Overload::new(&[Shape::List(&Shape::Number)], Shape::Double),
+            Overload::new(&[Shape::List(&Shape::Uint)], Shape::Uint).converted(),
+            Overload::new(&[Shape::List(&Shape::Double)], Shape::Double).converted(),
+            Overload::new(&[Shape::List(&Shape::Number)], Shape::Double).converted(),
         ],
         page: "The sum of a list of numbers, a double where they are not all ints; 0 for an empty list.",
         examples: &[Example::new("sum([1, 2, 3])", "6"), Example::new("sum([1, 1.5])", "2.5")],

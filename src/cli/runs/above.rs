@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::diag::render::visible_line;
-use crate::sema::{BlockId, Node, NodeKind, Plan, StepKind, Wait};
+use crate::sema::{Node, OrderClass, Plan};
 use crate::source::SourceFile;
-use crate::types::Effect;
 
 /// A plan with its text.
 #[derive(Clone, Copy)]
@@ -23,7 +22,7 @@ pub fn intruder(was: Text<'_>, is: Text<'_>, started: &BTreeSet<String>) -> Opti
     let has_started = |node: &Node| node.name.as_deref().is_some_and(|name| started.contains(name));
     nodes.iter().enumerate().find_map(|(index, node)| {
         let below = nodes.iter().skip(index + 1).find(|below| has_started(below))?;
-        if has_started(node) || !(node.decides() || holds_back(is.plan, node)) {
+        if has_started(node) || !(node.decides() || node.order() > OrderClass::Read) {
             return None;
         }
         let key = is.key(node);
@@ -39,44 +38,6 @@ impl Text<'_> {
         let text = || self.source.slice(node.span).split_whitespace().collect::<Vec<_>>().join(" ");
         node.name.as_deref().map_or_else(text, str::to_owned)
     }
-}
-
-/// Whether what stands below a statement waits for it.
-fn holds_back(plan: &Plan, node: &Node) -> bool {
-    let asks = |node: &Node| {
-        node.step().is_some_and(|step| {
-            let waits = match &step.kind {
-                StepKind::Input(_) | StepKind::Ask(_) => true,
-                StepKind::Wait(wait) => matches!(**wait, Wait::Event { .. } | Wait::For(_) | Wait::Until(_)),
-                StepKind::Call(_)
-                | StepKind::Do(_)
-                | StepKind::Each(_)
-                | StepKind::Repeat(_)
-                | StepKind::Race(_)
-                | StepKind::Match { .. }
-                | StepKind::Infer(_)
-                | StepKind::Damaged => false,
-            };
-            let confirms = step.clauses.as_ref().is_some_and(|clauses| clauses.confirm.is_some());
-            waits || confirms || step.until().is_some() || step.effect > Effect::Read
-        })
-    };
-    let mut open: Vec<&Node> = vec![node];
-    while let Some(node) = open.pop() {
-        if asks(node) || matches!(node.kind, NodeKind::Set(_)) {
-            return true;
-        }
-        let beside: Vec<BlockId> = node.step().into_iter().flat_map(|step| step.asides().collect::<Vec<_>>()).collect();
-        // What a listener does comes when its event does.
-        if node.step().is_some() {
-            node.inner(&mut |inner| {
-                if !beside.contains(&inner) {
-                    open.extend(&plan.block(inner).nodes);
-                }
-            });
-        }
-    }
-    false
 }
 
 /// The names of what has started.

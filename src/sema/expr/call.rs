@@ -8,7 +8,7 @@ use super::{Checker, Node, Op, Typed, report};
 use crate::builtins::{self, Function};
 use crate::source::Span;
 use crate::syntax::ast;
-use crate::types::Type;
+use crate::types::{Type, convert};
 use crate::value::Value;
 
 impl Checker<'_> {
@@ -89,12 +89,19 @@ impl Checker<'_> {
         if ty != Type::Invalid
             && let Some(value) = folded(function, &nodes)
         {
+            let value =
+                if conversion(function, &ty).is_some() { convert(value.clone(), &ty).unwrap_or(value) } else { value };
             return Typed::new(Op::Constant(value), ty, span);
         }
         if let (Some(pattern), Some(subject)) = (constant_pattern(function, nodes.get(1)), nodes.first()) {
             return Typed::new(Op::Matches { subject: Box::new(subject.clone()), pattern }, ty, span);
         }
-        Typed::new(Op::Call { function, arguments: nodes }, ty, span)
+        let call = Op::Call { function, arguments: nodes };
+        let op = match conversion(function, &ty) {
+            Some(conversion) => Op::Call { function: conversion, arguments: vec![Node { span, op: call }] },
+            None => call,
+        };
+        Typed::new(op, ty, span)
     }
 
     /// The type that a function gives; what does not fit is reported.
@@ -153,6 +160,16 @@ impl Checker<'_> {
 fn folded(function: &'static Function, arguments: &[Node]) -> Option<Value> {
     let values: Vec<Value> = arguments.iter().map(|node| node.constant().cloned()).collect::<Option<_>>()?;
     (function.body)(&values).ok()
+}
+
+/// What makes a result the kind of number that its type says, where the values alone do not tell.
+fn conversion(function: &'static Function, result: &Type) -> Option<&'static Function> {
+    function.overloads.iter().find(|overload| overload.converted)?;
+    match result {
+        Type::Double => builtins::global("double"),
+        Type::Uint => builtins::global("uint"),
+        _ => None,
+    }
 }
 
 /// A pattern that is known now, compiled once.
