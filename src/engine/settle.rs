@@ -304,8 +304,7 @@ impl Dispatcher<'_> {
         } else if self.is_undecided(program, at) {
             // Of an `ensure` the condition decides, of all others the guard.
             let decided_by_guard = !matches!(self.node(program, at).kind, NodeKind::Ensure { .. });
-            let is_complete =
-                decided_by_guard || in_vain || flags.has(Flags::GUARD_FAILED) || entry.rest_waits == 0;
+            let is_complete = decided_by_guard || in_vain || flags.has(Flags::GUARD_FAILED) || entry.rest_waits == 0;
             !is_complete || self.waits_for_decisions(at)
         } else if self.taken(at).is_some() {
             self.waits_for_everything(at, node)

@@ -77,7 +77,8 @@ impl Writer<'_> {
         };
         // Only the run can tell whether what is read keeps the rest of the contract.
         let paths = self.readables();
-        let fitting: Vec<&Readable> = paths.iter().filter(|path| path.exact && fits(&path.ty, parameter)).collect();
+        let may = |path: &&Readable| path.exact && !path.constant && fits(&path.ty, parameter);
+        let fitting: Vec<&Readable> = paths.iter().filter(may).collect();
         if fitting.is_empty() || !self.dice.one_in(4) {
             return constant;
         }

@@ -67,6 +67,9 @@ impl Writer<'_> {
         self.scope.forget(mark);
         if asides.may_be_read {
             self.scope.add(&name, body.ty, body.kind);
+            if asks && body.text.contains(" known ") {
+                self.scope.last_is_constant();
+            }
         }
         let margin = self.margin();
         write!(text, "{margin}step {name} = {}", body.text).unwrap();
@@ -287,6 +290,7 @@ impl Writer<'_> {
         let ty = self.catalog.tools[tool].returns.clone();
         let mark = self.scope.mark();
         self.scope.hide(&subject.text);
+        self.scope.hide_guarded(&subject.text);
         let mut text = format!("match {read} {{\n");
         self.indent += 1;
         for (place, pattern) in patterns.iter().enumerate() {

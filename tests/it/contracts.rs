@@ -228,7 +228,7 @@ fn b4_parts_of_arguments_are_decided_where_they_are_known() {
 }
 
 #[test]
-fn r10_14_formats_are_asked_of_constants() {
+fn b14_r10_14_formats_are_asked_of_constants() {
     use Said::{Broken, Fits, Open};
     let cases = [
         ("date", "2026-02-28", "2026-02-30"),
@@ -348,7 +348,7 @@ async fn r2_6_a_null_for_what_need_not_be_there_is_left_out_unless_the_schema_ha
 }
 
 #[tokio::test(start_paused = true)]
-async fn r10_14_formats_are_asked_of_arguments_and_only_told_of_results() {
+async fn b14_r10_14_formats_are_asked_of_arguments_and_only_told_of_results() {
     let email = json!({"type": "object", "properties": {"to": {"type": "string", "format": "email"}}});
     let text = "use a tool a.text() -> string read plan p() { step s = a.text() step x = a.t(to: s) reply x.to }";
     let run = async |written: &str| {

@@ -154,8 +154,18 @@ async fn killed_after(events: usize, plan: &str, said: &[&str]) -> (Ran, World) 
     (ran, world)
 }
 
+/// The keys of calls that a journal tells the end of, and that a process which tries again what failed must not send
+/// again: what completed, and what the tool refused for good. Any other failure is gone on with under its key.
+pub fn keys_to_keep_from_retries(log: &MemoryLog) -> BTreeSet<String> {
+    ended_keys(log, |event| event["status"] == "completed" || event["error"]["sent"] == "refused")
+}
+
 /// The keys of calls that a journal tells the end of.
 pub fn completed_keys(log: &MemoryLog) -> BTreeSet<String> {
+    ended_keys(log, |_| true)
+}
+
+fn ended_keys(log: &MemoryLog, counts: impl Fn(&Json) -> bool) -> BTreeSet<String> {
     let mut keys = BTreeMap::new();
     let mut completed = BTreeSet::new();
     for line in log.lines() {
@@ -164,7 +174,7 @@ pub fn completed_keys(log: &MemoryLog) -> BTreeSet<String> {
         if let Some(key) = event["key"].as_str() {
             keys.insert(path.clone(), key.to_owned());
         }
-        if event["event"] == "step.settled" {
+        if event["event"] == "step.settled" && counts(&event) {
             completed.extend(keys.get(&path).cloned());
         }
     }

@@ -227,7 +227,7 @@ fn s1_3_a_call_that_was_refused_before_it_was_sent_is_an_observation() {
 }
 
 #[test]
-fn s1_5_only_so_many_steps_are_executed_and_the_rest_is_told() {
+fn d3_s1_5_only_so_many_steps_are_executed_and_the_rest_is_told() {
     let body =
         "step one = calc.zero() step two = calc.add(a: 2) after one step three = calc.zero() after two reply \"over\"";
     let output = run(body, &["--max-steps", "2", "--output", "summary"]);

@@ -61,7 +61,7 @@ plan everything(id: int, names: string[]) -> { n: int, note: string } {
 "#;
 
 #[test]
-fn a_plan_with_every_construct_has_these_mutants() {
+fn d5_a_plan_with_every_construct_has_these_mutants() {
     let source = SourceFile::new("everything.plan", EVERYTHING);
     let parsed = syntax::parse(&source);
     assert!(parsed.diagnostics.is_empty(), "{:?}", parsed.diagnostics);
@@ -132,7 +132,7 @@ test "many" for it {
 "#;
 
 #[test]
-fn the_command_counts_what_tests_notice() {
+fn d5_the_command_counts_what_tests_notice() {
     let folder = folder([("it.plan", TESTED)]);
     let run =
         |arguments: &[&str]| arguments.iter().fold(planrun(["mutate"]), Program::argument).within(folder.path()).run();

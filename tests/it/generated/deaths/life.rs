@@ -15,7 +15,7 @@ use planrun::tools::{Catalog, Reply, Request, Transport};
 use planrun::value::Value;
 use serde_json::{Map, Value as Json, json};
 
-use crate::durable::completed_keys;
+use crate::durable::{completed_keys, keys_to_keep_from_retries};
 use crate::generate::{Dice, Project};
 use crate::generated::edges::answer;
 use crate::generated::stage::{self, Weather};
@@ -87,7 +87,8 @@ impl Stand<'_> {
                 None => self.log.clone().living(),
             };
             let mortal = process < self.life.deaths.len();
-            let (over, before) = (completed_keys(&self.log), self.calls.lock().unwrap().len());
+            let over = if resumes { keys_to_keep_from_retries(&self.log) } else { completed_keys(&self.log) };
+            let before = self.calls.lock().unwrap().len();
             let host: Arc<dyn Host> = at(self.life.seed, now);
             let outcome = self.process(&host, resumes).await;
             self.nothing_again(&over, before)?;
