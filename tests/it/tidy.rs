@@ -262,6 +262,20 @@ fn the_tree_names_no_machine() {
     none(&broken);
 }
 
+/// A benchmark that nobody runs stops running when what it measures changes.
+#[test]
+fn d18_every_benchmark_runs_in_ci_on_a_small_size() {
+    let ci = fs::read_to_string(root().join(".ci/run")).unwrap();
+    let stages: Vec<&str> = ci.lines().skip_while(|line| !line.contains("bench")).collect();
+    let run: BTreeSet<&str> = stages.iter().flat_map(|line| line.split(|c: char| !c.is_alphanumeric())).collect();
+    assert!(stages.iter().filter(|line| line.contains("PLANRUN_BENCH_SMALL=1")).count() > 1, "{stages:?}");
+    for entry in fs::read_dir(root().join("benches")).unwrap().map(Result::unwrap) {
+        let name = entry.file_name().into_string().unwrap();
+        let measures = ["main.rs", "src/main.rs"].iter().any(|file| entry.path().join(file).exists());
+        assert!(!measures || run.contains(name.as_str()), "`.ci/run` does not run the benchmark `{name}`");
+    }
+}
+
 /// Fails with the list.
 fn none(broken: &[String]) {
     assert!(broken.is_empty(), "{} places break this rule:\n{}", broken.len(), broken.join("\n"));
