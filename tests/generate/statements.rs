@@ -184,7 +184,7 @@ impl Writer<'_> {
         let paths = self.readables();
         let absent = |path: &&Readable| {
             let optional = matches!(path.ty, Ty::Opt(_)) && !path.text.contains("?.");
-            optional && path.exact && !self.scope.is_settled(&path.text)
+            optional && path.exact && !path.constant && !self.scope.is_settled(&path.text)
         };
         let absent: Vec<&Readable> = paths.iter().filter(absent).collect();
         if absent.is_empty() {
@@ -218,7 +218,7 @@ impl Writer<'_> {
     /// A condition that seldom holds.
     fn rare(&mut self) -> Option<String> {
         let paths = self.readables();
-        let some = paths.iter().find(|path| path.exact && path.ty == Ty::Int).cloned()?;
+        let some = paths.iter().find(|path| path.exact && !path.constant && path.ty == Ty::Int).cloned()?;
         let also = self.condition(0)?;
         let read = self.read(&some).text;
         Some(format!("{read} == {} && {}", 4242 + self.dice.below(9), also.at(Level::Compare)))
