@@ -107,7 +107,7 @@ pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) ->
         })
         .collect();
     let mut seen = Seen::default();
-    for (_, own) in unchanged.iter() {
+    for (_, own) in &unchanged {
         seen.merge(own);
     }
     if let Some((file, title)) = unchanged.into_iter().find_map(|(failing, _)| failing) {

@@ -58,7 +58,7 @@ impl Dispatcher<'_> {
         let then = self.real_elapsed().saturating_sub(ago);
         let over = |at: &NodeRef| self.within.get(at).is_some_and(|within| within.until <= then);
         let late: Vec<NodeRef> = self.reactions.waits.iter().copied().filter(over).collect();
-        for at in late.into_iter() {
+        for at in late {
             self.within_is_over(at);
         }
     }

@@ -70,7 +70,7 @@ pub fn obstacles(
     let mut found = Vec::new();
     if let Some((plan, written)) = checked.plans_as_written().find(|(own, _)| own.name == plan.name) {
         let subject = Subject::new(source, written, plan, checked.whole, true, (project, WORK));
-        for look in rules::OBSTACLES.iter() {
+        for look in rules::OBSTACLES {
             look(&subject, &mut found);
         }
     }

@@ -154,7 +154,7 @@ impl PlanChecker<'_> {
         }
         self.names.end_if();
         self.unguard(first);
-        for conditions in left_behind.into_iter() {
+        for conditions in left_behind {
             self.names.exclude(conditions);
         }
     }

@@ -186,8 +186,10 @@ fn d14_all_steps_that_failed_are_named() {
     {
         assert!(told.contains(step), "{step}: {told}");
     }
-    let many: String = (0..30).map(|n| format!("    step s{n} = desk.look(id: \"bad\")\n")).collect();
-    let plan = format!("use desk\nplan p() -> int {{\n    policy {{ on_failure: settle }}\n{many}    reply s1.n\n}}\n");
+    let many: Vec<String> = (0..30).map(|n| format!("    step s{n} = desk.look(id: \"bad\")")).collect();
+    let many = many.join("\n");
+    let plan =
+        format!("use desk\nplan p() -> int {{\n    policy {{ on_failure: settle }}\n{many}\n    reply s1.n\n}}\n");
     fs::write(place.path().join("b.plan"), plan).unwrap();
     let told = planrun(["run", "b.plan", "--mock"]).within(place.path()).run().stderr;
     assert_eq!(told.matches("failed, too").count(), 8, "{told}");
@@ -202,9 +204,9 @@ fn d15_a_trace_tells_what_was_said_to_a_gate() {
     let output = planrun(["test", "--accept"]).within(place.path()).without_variable("CI").run();
     assert_eq!(output.status, 0, "{output:?}");
     let snapshots = place.path().join("snapshots");
-    let texts: Vec<String> =
+    let told: Vec<String> =
         fs::read_dir(snapshots).unwrap().map(|file| fs::read_to_string(file.unwrap().path()).unwrap()).collect();
-    let all = texts.join("\n");
+    let all = told.join("\n");
     assert!(all.contains("  gate: approved by boss: fine\n"), "{all}");
     assert!(all.contains("  gate: refused"), "{all}");
 }

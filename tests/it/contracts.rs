@@ -270,7 +270,7 @@ fn judge(cases: Vec<Case>) {
 }
 
 /// A world with `a.t` under a contract, which gives `answer`.
-fn world(parameters: Json, returns: Option<Json>, answer: Json) -> World {
+fn world(parameters: &Json, returns: Option<Json>, answer: Json) -> World {
     World::new().tool("a.t", [give(answer)]).contract("a.t", parameters, returns)
 }
 
@@ -279,7 +279,7 @@ async fn b4_openapis_nullable_means_the_same_to_the_check_and_to_the_run() {
     let nullable = json!({"type": "object", "required": ["v", "e", "r"], "properties": {
         "v": {"type": "string", "nullable": true}, "e": {"type": "string", "enum": ["a"], "nullable": true},
         "r": {"$ref": "#/$defs/r", "nullable": true}}, "$defs": {"r": {"type": "integer"}}});
-    let world = world(nullable.clone(), Some(nullable), json!({"v": null, "e": null, "r": null}));
+    let world = world(&nullable, Some(nullable.clone()), json!({"v": null, "e": null, "r": null}));
     let ran = world.run("use a plan p() { step x = a.t(v: null, e: null, r: null) reply [x.v, x.e, x.r] }").await;
     assert_eq!(ran.reply(), json!([null, null, null]));
 }
@@ -288,11 +288,11 @@ async fn b4_openapis_nullable_means_the_same_to_the_check_and_to_the_run() {
 async fn b15_who_lists_fields_without_a_type_means_an_object() {
     let bare = json!({"properties": {"id": {"type": "string"}}});
     let text = "use a plan p() { step x = a.t() reply x.id }";
-    let told = world(json!({"type": "object"}), Some(bare.clone()), json!("a text")).run(text).await;
+    let told = world(&json!({"type": "object"}), Some(bare.clone()), json!("a text")).run(text).await;
     let error = told.outcome.error.unwrap();
     assert_eq!(error.class.to_string(), "validation.result");
     assert!(error.message.contains("must be of type object"), "{}", error.message);
-    let ran = world(json!({"type": "object"}), Some(bare.clone()), json!({"id": "x"})).run(text).await;
+    let ran = world(&json!({"type": "object"}), Some(bare.clone()), json!({"id": "x"})).run(text).await;
     assert_eq!(ran.reply(), json!("x"));
     for seed in 0..40 {
         let contract = Contract::of_result(bare.clone());
@@ -308,7 +308,7 @@ async fn b15_beside_a_reference_of_draft_7_nothing_counts() {
         "properties": {"v": {"$ref": "#/definitions/v", "type": "integer", "maxLength": 1}},
         "definitions": {"v": {"type": "string"}}});
     let text = "use a plan p() -> string { step x = a.t() reply x.v }";
-    let ran = world(json!({"type": "object"}), Some(returns), json!({"v": "long"})).run(text).await;
+    let ran = world(&json!({"type": "object"}), Some(returns), json!({"v": "long"})).run(text).await;
     assert_eq!(ran.reply(), json!("long"));
 }
 
@@ -316,7 +316,7 @@ async fn b15_beside_a_reference_of_draft_7_nothing_counts() {
 async fn f29_a_default_of_a_required_argument_is_sent_and_shown_to_the_contract() {
     let schema = json!({"type": "object", "required": ["n", "m"], "properties": {"n": {"type": "integer", "default": 7},
         "m": {"type": "string"}, "o": {"type": "string", "default": "only told"}}});
-    let ran = world(schema, None, json!(1)).run("use a plan p() { step x = a.t(m: \"a\") }").await;
+    let ran = world(&schema, None, json!(1)).run("use a plan p() { step x = a.t(m: \"a\") }").await;
     assert_eq!(ran.outcome.error, None);
     assert_eq!(ran.calls("a.t")[0].arguments, json!({"m": "a", "n": 7}));
 }
@@ -342,7 +342,7 @@ async fn r2_6_a_null_for_what_need_not_be_there_is_left_out_unless_the_schema_ha
         "o": {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": ["string", "null"]}}},
         "l": {"type": "array", "items": {"type": "object", "properties": {"a": {"type": "string"}}}}}});
     let text = "use a plan p() { step x = a.t(a: null, b: null, o: { a: null, b: null }, l: [{ a: null }]) }";
-    let ran = world(schema, None, json!(1)).run(text).await;
+    let ran = world(&schema, None, json!(1)).run(text).await;
     assert_eq!(ran.outcome.error, None);
     assert_eq!(ran.calls("a.t").len(), 1);
 }
@@ -352,7 +352,7 @@ async fn b14_r10_14_formats_are_asked_of_arguments_and_only_told_of_results() {
     let email = json!({"type": "object", "properties": {"to": {"type": "string", "format": "email"}}});
     let text = "use a tool a.text() -> string read plan p() { step s = a.text() step x = a.t(to: s) reply x.to }";
     let run = async |written: &str| {
-        let world = world(email.clone(), Some(email.clone()), json!({"to": "nobody"}));
+        let world = world(&email, Some(email.clone()), json!({"to": "nobody"}));
         world.tool("a.text", [Script::Give(json!(written))]).run(text).await
     };
     let refused = run("nobody").await;
@@ -435,9 +435,9 @@ fn b4_no_verdict_over_the_published_cases_contradicts_the_run() {
                         let twice = Known::Either(vec![Known::Exactly(data.clone()), Known::Exactly(data.clone())]);
                         let verdict = contract.judge(&twice);
                         if verdict == Verdict::Unknown {
-                            open += 1
+                            open += 1;
                         } else {
-                            decided += 1
+                            decided += 1;
                         }
                         let mut dice = Dice::new(number as u64 + 1000 * u64::from(formats));
                         let blurs = (0..40).map(|_| blurred(data, &mut dice)).collect::<Vec<_>>();

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use planrun::engine::{self, Context, Program, Silence};
+use planrun::graph::Vertex::{Barriers, Decisions, Everything};
 use planrun::graph::{self, BlockGraph, Vertex, draw};
 use planrun::host::{Host, MemoryHost};
 use planrun::protocol::RunState;
@@ -164,7 +165,6 @@ fn reads_wait_for_barriers_and_effects_for_everything_without_edges() {
          reply null",
     );
     assert_eq!(edges(&plan), ["w1 -data-> w3"]);
-    use Vertex::{Barriers, Decisions, Everything};
     let expected = [
         Barriers(0),
         Everything(1),
@@ -192,7 +192,6 @@ fn a_parallel_has_one_place_and_an_if_in_it_is_joined() {
          step s = db.read()
          reply null",
     );
-    use Vertex::{Barriers, Decisions, Everything};
     let expected = [
         Barriers(0),
         Everything(1),
@@ -234,7 +233,6 @@ fn ends_and_effects_wait_for_what_stands_above() {
          step w = db.write()
          reply a",
     );
-    use Vertex::{Barriers, Decisions, Everything};
     assert_eq!(vertices(&plan), [Barriers(0), Decisions, Everything(2), Everything(3)]);
 }
 

@@ -118,7 +118,9 @@ fn f1_a_gate_shows_the_tool_its_class_and_the_arguments_wherever_it_asks() {
         run(&place, &["runs", "list", "--waiting"]).stdout,
     ];
     for text in shown {
-        expected.iter().for_each(|line| assert!(text.contains(line), "{line}: {text}"));
+        for line in expected {
+            assert!(text.contains(line), "{line}: {text}");
+        }
     }
     let events = run(&place, &["runs", "events", "r1"]).stdout;
     assert!(events.contains("  │ iban: \"DE1234\"\n") && events.contains("  by \"desk\"\n"), "{events}");

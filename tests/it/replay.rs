@@ -396,7 +396,7 @@ fn d4_a_tool_item_over_an_app_tool_has_its_own_contract() {
     fs::write(place.path().join("welcome.plan"), PLAN.replace("use sys\n", item)).unwrap();
     let again = ["--run-id", "second", "--answer", "mail.confirm=true"];
     let program = planrun(["run", "welcome.plan", "--mock", "-i", "people=[\"Ada\"]"]).within(place.path());
-    let output = again.into_iter().fold(program, |program, one| program.argument(one)).run();
+    let output = again.into_iter().fold(program, super::support::Program::argument).run();
     assert_eq!(output.status, 0, "{output:?}");
     let output = planrun(["test", "--replay", "second"]).within(place.path()).run();
     assert_eq!(output.status, 0, "{output:?}");

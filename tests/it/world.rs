@@ -115,7 +115,7 @@ impl World {
     }
 
     /// From now on a tool has the contract that an app file with these schemas gives it.
-    pub fn contract(mut self, path: &str, parameters: serde_json::Value, returns: Option<serde_json::Value>) -> Self {
+    pub fn contract(mut self, path: &str, parameters: &serde_json::Value, returns: Option<serde_json::Value>) -> Self {
         let (namespace, name) = path.split_once('.').unwrap();
         let mut tool = serde_json::json!({"name": name, "description": "d", "endpoint": "http://127.0.0.1:8009/tool",
             "effect": "read", "parameters": parameters});

@@ -43,7 +43,7 @@ pub fn run(
     terminal: Terminal,
 ) -> Result<Exit, Failure> {
     let mut waiting = open_of(journal, arguments.plan.as_deref())?;
-    for open in waiting.iter_mut() {
+    for open in &mut waiting {
         open.project = project.map(|folder| folder.display().to_string());
     }
     show(&waiting, arguments, terminal)?;
@@ -57,7 +57,7 @@ pub fn run_everywhere(arguments: &Arguments, terminal: Terminal) -> Result<Exit,
         let journal = Journal::open_there(&journal_file(&folder), Settings::default(), real_host());
         match journal.map_err(Failure::from).and_then(|journal| open_of(&journal, arguments.plan.as_deref())) {
             Ok(mut open) => {
-                for open in open.iter_mut() {
+                for open in &mut open {
                     open.project = Some(folder.display().to_string());
                 }
                 waiting.extend(open);

@@ -212,7 +212,7 @@ fn run_all<'a>(tested: &'a Tested, arguments: &Arguments, measures: bool) -> (Ve
         runs[index].ran.push(ran);
         all.merge(&seen);
     }
-    for run in runs.iter_mut() {
+    for run in &mut runs {
         unused_in_every_row(&mut run.ran);
     }
     (runs, all)

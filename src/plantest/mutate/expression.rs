@@ -22,14 +22,14 @@ impl Mutants<'_> {
                 self.comparisons(rest);
                 self.operands(first, rest);
                 self.inside(first);
-                for link in rest.iter() {
+                for link in rest {
                     self.inside(&link.operand);
                 }
             }
             ExprKind::Unary { operand, .. } => self.inside(operand),
             ExprKind::Path { base, links } => {
                 self.inside(base);
-                for link in links.iter() {
+                for link in links {
                     self.link(link);
                 }
             }
@@ -45,7 +45,7 @@ impl Mutants<'_> {
             }
             ExprKind::Match { subject, arms } => {
                 self.inside(subject);
-                for arm in arms.iter() {
+                for arm in arms {
                     self.inside(&arm.value);
                 }
             }
@@ -61,7 +61,7 @@ impl Mutants<'_> {
     }
 
     fn arguments(&mut self, arguments: &[Argument]) {
-        for argument in arguments.iter() {
+        for argument in arguments {
             self.inside(&argument.value);
         }
     }

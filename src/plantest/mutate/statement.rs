@@ -89,7 +89,7 @@ impl Mutants<'_> {
             StepBody::Race(arms) => arms.iter().for_each(|(_, arm)| self.arm(arm)),
             StepBody::Match { subject, arms } => {
                 self.inside(subject);
-                for arm in arms.iter() {
+                for arm in arms {
                     self.arm(&arm.body);
                 }
             }

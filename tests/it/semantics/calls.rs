@@ -20,13 +20,10 @@ fn world() -> World {
 #[tokio::test(start_paused = true)]
 async fn c6_r10_13_a_plan_calls_another_of_its_file_wherever_that_stands() {
     let called = "plan greet(name: string, loud: bool = false) -> string { step g = a.get(x: name) reply loud ? g.id + \"!\" : g.id }";
-    let caller = "plan main() -> string { step first = greet(name: \"a\") step second = greet(name: first, loud: true) reply first + second }";
+    let main = "plan main() -> string { step first = greet(name: \"a\") step second = greet(name: first, loud: true) reply first + second }";
     for text in [
-        format!("{TOOLS} {called} {caller}"),
-        format!(
-            "{TOOLS} {caller} {called} {caller2}",
-            caller2 = "plan last() -> string { step all = main() reply all }"
-        ),
+        format!("{TOOLS} {called} {main}"),
+        format!("{TOOLS} {main} {called} {last}", last = "plan last() -> string { step all = main() reply all }"),
     ] {
         let ran = world().run(&text).await;
         assert_eq!(ran.reply(), json!("gotgot!"));

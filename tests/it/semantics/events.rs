@@ -134,9 +134,8 @@ fn c5_lists_of_classes_may_stand_in_brackets() {
     for classes in ["[auth, transient.timeout]", "[auth]", "[auth, transient.timeout,]", "auth, transient.timeout"] {
         let text = plan(&format!("step s = a.get() recover {classes} as e => {{ id: e.message }} reply s.id"));
         assert_eq!(errors_of(&text), FINE, "{classes}");
-        let text = format!(
-            "use b tool b.do(x: int) -> int effect fails [busy, gone] plan p() {{ step s = b.do(x: 1) reply s }}"
-        );
+        let text = "use b tool b.do(x: int) -> int effect fails [busy, gone] plan p() { step s = b.do(x: 1) reply s }"
+            .to_string();
         assert_eq!(errors_of(&text), FINE);
     }
     let wrong = plan("step s = a.get() recover [auth, transiet.timeout] => { id: \"\" } reply s.id");
