@@ -42,8 +42,15 @@ pub struct Workspace {
 pub struct CheckedPlan {
     pub source: Arc<SourceFile>,
     pub plan: Arc<Plan>,
-    /// Why a run of it would fail in the middle, whatever the data: what has not been told yet. `None` where it would not.
-    obstacles: Option<Vec<Diagnostic>>,
+    /// Why a run of it would fail in the middle, whatever the data.
+    obstacles: Vec<Obstacle>,
+}
+
+/// A finding that keeps a run from being done as a whole.
+struct Obstacle {
+    finding: Diagnostic,
+    /// Whether the check has told it already.
+    told: bool,
 }
 
 impl Workspace {
@@ -212,21 +219,27 @@ impl Workspace {
             terminal.say_plainly(&human(std::slice::from_ref(&report), terminal.look));
         }
         let Some(plan) = chosen else { return Ok(None) };
-        let mut obstacles = lint::obstacles(&report.source, &checked, &plan, &self.rules(Some(&self.tools)));
+        let obstacles = lint::obstacles(&report.source, &checked, &plan, &self.rules(Some(&self.tools)));
         let is_told =
             |one: &Diagnostic| report.diagnostics.iter().any(|told| (told.code, told.span) == (one.code, one.span));
-        let has_obstacles = !obstacles.is_empty();
-        obstacles.retain(|obstacle| !is_told(obstacle));
-        let obstacles = has_obstacles.then_some(obstacles);
+        let obstacles = obstacles.into_iter().map(|finding| Obstacle { told: is_told(&finding), finding }).collect();
         Ok(Some(CheckedPlan { source: report.source, plan, obstacles }))
     }
 }
 
 impl CheckedPlan {
-    /// Why nothing of it is started, as far as that has not been told: it could not be done as a whole.
+    /// Says why a run could not be done as a whole, where something outside of these places keeps it from that; whether
+    /// there is anything.
     #[must_use]
-    pub fn obstacles(&self) -> Option<FileReport> {
-        self.obstacles.as_ref().map(|untold| FileReport::new(self.source.clone(), untold.clone()))
+    pub fn tell_obstacles(&self, over: &[Span], terminal: Terminal) -> bool {
+        let ahead = |obstacle: &&Obstacle| !over.iter().any(|span| span.contains(obstacle.finding.span));
+        let ahead = self.obstacles.iter().filter(ahead).collect::<Vec<_>>();
+        let untold = ahead.iter().filter(|obstacle| !obstacle.told).map(|obstacle| obstacle.finding.clone());
+        let report = FileReport::new(self.source.clone(), untold.collect());
+        if !report.diagnostics.is_empty() {
+            terminal.say_plainly(&human(&[report], terminal.look));
+        }
+        !ahead.is_empty()
     }
 
     /// Findings for what the checker accepts and `run` cannot execute.

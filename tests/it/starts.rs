@@ -204,3 +204,34 @@ plan a(n: int = 1) {{
     let output = put("", new);
     assert_eq!(output.status, 0, "{}", output.stderr);
 }
+
+#[test]
+fn a6_r10_12_a_patch_brings_in_nothing_that_could_not_be_done() {
+    let plan = |below: &str| {
+        format!(
+            "use fs, desk
+tool desk.open(to: string) -> {{ id: string }} effect
+plan a() {{
+    policy {{ on_failure: pause }}
+    allow {{ read: [\".\"], write: [\".\"] }}
+    step first = fs.write(path: \"first.txt\", content: \"1\")
+    step second = fs.read(path: \"nowhere.txt\")
+    {below}
+}}
+"
+        )
+    };
+    let files = folder([("a.plan", plan("").as_str())]);
+    let within = |arguments: &[&str]| planrun(arguments).within(files.path()).run();
+    assert_eq!(within(&["run", "a.plan", "--run-id", "r"]).status, 4);
+    for (below, told) in [
+        ("step opened = desk.open(to: \"x\")", "implements `desk.open`"),
+        ("step more = fs.write(path: \"/elsewhere/more.txt\", content: \"2\")", "permission-missing"),
+    ] {
+        std::fs::write(files.path().join("new.plan"), plan(below)).unwrap();
+        let output = within(&["runs", "patch", "r", "new.plan"]);
+        assert_eq!(output.status, 2, "{below}: {}", output.stderr);
+        assert!(output.stderr.contains(told), "{}", output.stderr);
+        assert!(!output.stderr.contains("patched:"), "{}", output.stderr);
+    }
+}

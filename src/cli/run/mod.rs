@@ -99,14 +99,12 @@ fn is_refused(checked: &CheckedPlan, arguments: &RunArguments, terminal: Termina
         terminal.say_plainly(&human(&[refused], terminal.look));
         return true;
     }
-    let Some(refused) = checked.obstacles().filter(|_| arguments.until.is_none() && !arguments.dry_run) else {
-        return false;
-    };
-    if !refused.diagnostics.is_empty() {
-        terminal.say_plainly(&human(&[refused], terminal.look));
+    let as_a_whole = arguments.until.is_none() && !arguments.dry_run;
+    let refused = as_a_whole && checked.tell_obstacles(&[], terminal);
+    if refused {
+        terminal.say("error: nothing was started: the plan could not be done as a whole");
     }
-    terminal.say("error: nothing was started: the plan could not be done as a whole");
-    true
+    refused
 }
 
 /// Writes down that a run begins, and drives it; one that is there already is gone on with.

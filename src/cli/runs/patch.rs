@@ -63,12 +63,20 @@ pub fn run(journal: &Journal, location: &Location, arguments: &Arguments, termin
     let now = Program::new(checked.plan.clone());
     let (was, is) = (before.definitions(), definitions(&parse(&checked.source).file, &before.plan));
     let started = started(&old.program, &now, &past);
-    refuse_changes(&frozen(&old.program, &started, &past), &was, &is)?;
+    let frozen = frozen(&old.program, &started, &past);
+    refuse_changes(&frozen, &was, &is)?;
     let text = SourceFile::new(&*before.file, &*before.text);
     let was_text = above::Text { plan: &old.program.plan, source: &text };
     refuse_above(was_text, above::Text { plan: &now.plan, source: &checked.source }, &started)?;
     refuse_contracts(&old.program.plan, &now.plan, &past)?;
     refuse_inputs(&now.plan, &old)?;
+    let nodes = now.plan.body().nodes.iter();
+    let over = nodes.filter(|node| node.name.as_deref().is_some_and(|name| frozen.contains(name)));
+    if checked.tell_obstacles(&over.map(|node| node.span).collect::<Vec<_>>(), terminal) {
+        return Err(Failure::Usage(
+            "the rest of the plan could not be done as a whole, so nothing was changed".to_owned(),
+        ));
+    }
     let (folder, has_file) = (&workspace.location.folder, workspace.location.file.is_some());
     let after = Pinned::new(
         (checked.source.name(), checked.source.text(), &checked.plan),

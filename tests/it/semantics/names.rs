@@ -105,6 +105,10 @@ fn r2_3_an_end_in_a_block_speaks_of_the_block() {
             "step x = a.find() step u = repeat v = 1 max 3 { yield 0 when x == null yield x.id next null } reply u",
             ABSENT,
         ),
+        (
+            "step x = a.find() step u = repeat v = 1 max 3 { next null when x == null yield x.id next null } reply u",
+            FINE,
+        ),
     ]);
 }
 
