@@ -222,7 +222,7 @@ impl PlanChecker<'_> {
         let slots = self.names.close();
         let mut open = self.open.pop()?;
         self.names.forget(open.known);
-        self.diagnostics.extend(take_over(&mut open.nodes, &self.blocks));
+        self.diagnostics.extend(take_over(&mut open.nodes, &self.blocks, &self.plans));
         let (nodes, parallels) = (std::mem::take(&mut open.nodes), std::mem::take(&mut open.parallels));
         let block = Block { label: open.label.take(), slots, shared: shared(&nodes, slots), nodes, parallels };
         if let Some(place) = self.blocks.get_mut(open.id.0 as usize) {

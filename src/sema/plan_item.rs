@@ -13,6 +13,7 @@ use super::expr::Expectation;
 use super::finding::duplicate_name;
 use super::names::Names;
 use super::own_plans::{CallOrder, OwnPlans};
+use super::passed_on;
 use super::plan::{Footprint, Plan, PlanParameter, Policy};
 use super::scope::NameKind;
 use super::unread::Made;
@@ -131,10 +132,11 @@ fn check_plan(item: &ast::Item, plan: &ast::Plan, around: Around<'_>, found: &mu
 impl PlanChecker<'_> {
     fn plan(&mut self, item: &ast::Item, plan: &ast::Plan) -> Plan {
         self.open_block(BlockKind::Plan, None, &plan.body.statements);
-        let parameters = self.parameters(&plan.parameters);
+        let mut parameters = self.parameters(&plan.parameters);
         let (policy, allow) = self.head(&plan.body);
         self.statements(&plan.body.statements);
         let does = self.close_block().map_or(Footprint::none(), |block| block.does);
+        passed_on::follow(&mut parameters, &self.blocks, &self.plans);
         let always = plan.body.statements.iter().any(|statement| ends(statement, BlockKind::Plan));
         self.replies_always(plan, always);
         self.unread(plan);
@@ -177,7 +179,8 @@ impl PlanChecker<'_> {
             self.introduce(&parameter.name, NameKind::Parameter, seen);
             let required = !optional && default.is_none();
             let sensitive = self.types.secrets(&parameter.ty);
-            checked.push(PlanParameter { name: parameter.name.text.clone(), ty, required, default, sensitive });
+            let name = parameter.name.text.clone();
+            checked.push(PlanParameter { name, ty, required, default, sensitive, passed_on: Vec::new() });
         }
         checked
     }

@@ -126,6 +126,48 @@ fn f1_a_gate_shows_the_tool_its_class_and_the_arguments_wherever_it_asks() {
     assert!(events.contains("  │ iban: \"DE1234\"\n") && events.contains("  by \"desk\"\n"), "{events}");
 }
 
+/// A form whose field goes through a plan, which passes it on to another one.
+const FAR: &str = r#"
+use bank
+
+plan refund() -> string {
+    step form = input "Whom do we pay?" -> { iban: string, cents: int = 500 }
+    step paid = checked(account: form.iban, cents: form.cents)
+    reply paid
+}
+
+plan checked(account: string, cents: int) -> string {
+    step paid = pay(to: account, cents: cents)
+    reply paid
+}
+
+plan pay(to: string, cents: int) -> string {
+    step paid = bank.pay(iban: to, cents: cents)
+    reply paid.id
+}
+"#;
+
+#[test]
+fn r4_2_a_field_keeps_the_contract_of_an_argument_that_it_becomes_in_a_called_plan() {
+    let place = project(FAR);
+    let output = run(&place, &["run", "a.plan", "--plan", "refund", "--run-id", "r1", "--mock"]);
+    assert_eq!(output.status, 4, "{output:?}");
+    let told = run(&place, &["runs", "inbox"]).stdout;
+    assert!(told.contains("The account that gets the money"), "{told}");
+    let output = run(&place, &["runs", "answer", "r1", r#"form={"iban": "1234"}"#]);
+    assert!(output.stderr.contains("the field `iban` must match the pattern"), "{output:?}");
+    // Where a value may keep the call from being made, it need not fit.
+    let ensured =
+        FAR.replace("    step paid = pay(", "    ensure size(account) > 2 else \"none\"\n    step paid = pay(");
+    let place = project(&ensured);
+    assert_eq!(run(&place, &["run", "a.plan", "--plan", "refund", "--run-id", "r1", "--mock"]).status, 4);
+    let output = run(&place, &["runs", "answer", "r1", r#"form={"iban": "1234"}"#]);
+    assert_eq!(output.status, 0, "{output:?}");
+    let wrong = FAR.replace("cents: int = 500", "cents: int = 0");
+    let told = run(&project(&wrong), &["check"]);
+    assert!(told.stdout.contains("`cents` is passed on as `cents` of `bank.pay`"), "{told:?}");
+}
+
 #[test]
 fn d2_r4_3_a_field_that_is_passed_on_keeps_the_contract_of_the_argument() {
     let place = begun(FORM, &["-i", "to=DE12"]);

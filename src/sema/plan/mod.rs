@@ -15,7 +15,7 @@ use std::sync::Arc;
 use super::expr::Code;
 use crate::source::{SourceFile, Span};
 use crate::tools::Grant;
-use crate::types::{ErrorClass, Type};
+use crate::types::{ErrorClass, Signature, Type};
 
 pub use order::{Footprint, OrderClass, Touch};
 pub use settings::{Budget, Jitter, OnFailure, Policy, Retry};
@@ -63,6 +63,17 @@ pub struct PlanParameter {
     pub default: Option<Code>,
     /// The places in it that must not be shown; the empty path is all of it.
     pub sensitive: Vec<Arc<str>>,
+    /// The arguments of tools that it becomes, unchanged.
+    pub passed_on: Vec<PassedOn>,
+}
+
+/// Where a value goes unchanged: the argument of a tool.
+#[derive(Clone, Debug)]
+pub struct PassedOn {
+    pub signature: Arc<Signature>,
+    pub argument: Arc<str>,
+    /// Whether the call is made whatever the run brings.
+    pub always: bool,
 }
 
 /// The number of a block within its plan.
