@@ -71,7 +71,7 @@ fn holds(cases: &[&str]) {
 const FAILS: &str = "constant-failure";
 
 #[test]
-fn b5_an_expression_of_constants_that_fails_is_found_by_the_evaluator() {
+fn b5_r10_16_an_expression_of_constants_that_fails_is_found_by_the_evaluator() {
     fails(
         FAILS,
         &[
