@@ -1,6 +1,6 @@
 //! One finding: a place, a cause and a remedy.
 
-use super::{Code, Severity};
+use super::{Code, Near, Severity};
 use crate::source::Span;
 
 /// A finding in one file. Built at the call site in one chain; rendering lives elsewhere.
@@ -31,7 +31,10 @@ pub struct Label {
     pub message: String,
 }
 
-/// Edits that remove the cause. A safe fix never changes what a correct reader would have understood.
+/// Edits that remove the cause.
+///
+/// A safe fix changes the outcome of no run: it takes out what never had an effect, or, in a plan that cannot run, writes
+/// the only thing that the author can have meant. What drops a bound, guesses a value or widens what is allowed is not safe.
 #[derive(Clone, Debug)]
 pub struct Fix {
     pub safe: bool,
@@ -104,24 +107,35 @@ impl Diagnostic {
         self
     }
 
-    /// A fix of one edit that keeps the author's meaning.
+    /// A safe fix of one edit.
     #[must_use]
     pub fn fix(self, title: impl Into<String>, span: Span, text: impl Into<String>) -> Self {
         self.fix_all(title, vec![Edit { span, text: text.into() }])
     }
 
-    /// A fix of several edits that keeps the author's meaning.
+    /// A safe fix of several edits.
     #[must_use]
     pub fn fix_all(mut self, title: impl Into<String>, edits: Vec<Edit>) -> Self {
         self.fix = Some(Fix { safe: true, title: title.into(), edits });
         self
     }
 
-    /// A fix that may change the meaning and wants `--unsafe-fix`.
+    /// A fix that may change what a run does and wants `--unsafe-fix`.
     #[must_use]
     pub fn unsafe_fix(mut self, title: impl Into<String>, edits: Vec<Edit>) -> Self {
         self.fix = Some(Fix { safe: false, title: title.into(), edits });
         self
+    }
+
+    /// The remedy for a name that does not exist and is near to one that does, which is `written` at the place. The fix is
+    /// safe where no other name can be meant and the plan does not run as it is.
+    #[must_use]
+    pub fn did_you_mean(self, near: Near<'_>, span: Span, written: impl Into<String>) -> Self {
+        let safe = near.certain && self.is_error();
+        let title = format!("write `{}`", near.name);
+        let edits = vec![Edit { span, text: written.into() }];
+        let diagnostic = self.help(format!("did you mean `{}`?", near.name));
+        if safe { diagnostic.fix_all(title, edits) } else { diagnostic.unsafe_fix(title, edits) }
     }
 
     /// Whether this keeps a plan from running.

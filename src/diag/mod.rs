@@ -3,6 +3,7 @@
 pub mod codes;
 mod diagnostic;
 pub mod fix;
+pub mod foreign;
 pub mod render;
 mod severities;
 mod suggest;
@@ -10,4 +11,4 @@ mod suggest;
 pub use codes::{Code, Severity};
 pub use diagnostic::{Diagnostic, Edit, Fix, Label};
 pub use severities::{Severities, UnknownCode, code_named};
-pub use suggest::closest;
+pub use suggest::{Near, closest, misspelt, nearest};

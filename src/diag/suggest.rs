@@ -1,4 +1,17 @@
-//! Did you mean: the nearest of the names that exist.
+//! Did you mean: the nearest of the names that exist, and whether it can only be that one.
+
+/// A name that exists, near to one that does not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Near<'a> {
+    pub name: &'a str,
+    /// Whether it is the same word with a slip in it, and no other name comes as near.
+    pub certain: bool,
+}
+
+/// Words of fewer letters are near to too many others for anybody to be sure.
+const SURE_LETTERS: usize = 4;
+/// Words of so many letters may hold two slips.
+const LONG_LETTERS: usize = 8;
 
 /// The candidate nearest to `word`, if it is near enough to be what was meant.
 ///
@@ -6,27 +19,73 @@
 /// at least one edit, may differ; words of one letter have no neighbours. A candidate that only adds or drops a whole word (`emp` for `emp_id`) is near too,
 /// and so is one that is a word of what is written, however short (`hr` for `hr_agent_v1`).
 #[must_use]
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<Near<'a>> {
+    choose(word, candidates, true)
+}
+
+/// The same without candidates that add or drop a word: `get` is no slip of `getDate`.
+#[must_use]
+pub fn misspelt<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<Near<'a>> {
+    choose(word, candidates, false)
+}
+
+/// The name of [`nearest`].
+#[must_use]
 pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    nearest(word, candidates).map(|near| near.name)
+}
+
+fn choose<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>, parts: bool) -> Option<Near<'a>> {
     let wanted = word.to_lowercase();
     let letters = wanted.chars().count();
     let limit = if letters < 2 { 0 } else { (letters / 3).max(1) };
-    candidates
+    let mut near: Vec<(usize, &str)> = candidates
         .into_iter()
         .filter_map(|candidate| {
             let lower = candidate.to_lowercase();
             let distance = strsim::osa_distance(&wanted, &lower);
             let contained =
-                wanted.len() >= 3 && lower.len() >= 3 && (lower.contains(&wanted) || wanted.contains(&lower));
-            let is_a_word = lower.len() >= 2 && wanted.split(['_', '-', '.']).any(|part| part == lower);
+                parts && wanted.len() >= 3 && lower.len() >= 3 && (lower.contains(&wanted) || wanted.contains(&lower));
+            let is_a_word = parts && lower.len() >= 2 && wanted.split(['_', '-', '.']).any(|part| part == lower);
             (distance <= limit || contained || is_a_word).then_some((distance, candidate))
         })
-        .min()
-        .map(|(_, candidate)| candidate)
+        .collect();
+    near.sort_unstable();
+    near.dedup();
+    let (_, name) = *near.first()?;
+    let alone = near.iter().filter(|(distance, _)| *distance <= limit).count() == 1;
+    Some(Near { name, certain: same_words(word, name) && near.len() == 1 || alone && is_slip(word, name) })
+}
+
+/// Whether two names differ in nothing but their case and the marks between their words.
+fn same_words(one: &str, other: &str) -> bool {
+    let plain =
+        |name: &str| name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect::<String>();
+    plain(one) == plain(other)
+}
+
+/// Whether one name is the other with a letter or two amiss: in one of its words, which is long enough, and not in a number.
+fn is_slip(one: &str, other: &str) -> bool {
+    fn words(name: &str) -> Vec<String> {
+        name.split(|c: char| !c.is_alphanumeric()).map(str::to_lowercase).collect()
+    }
+    fn digits(name: &str) -> String {
+        name.chars().filter(char::is_ascii_digit).collect()
+    }
+    let (ones, others) = (words(one), words(other));
+    let mut apart = ones.iter().zip(&others).filter(|(one, other)| one != other);
+    let (Some((mine, theirs)), None) = (apart.next(), apart.next()) else { return same_words(one, other) };
+    let letters = mine.chars().count().min(theirs.chars().count());
+    let most = if letters < LONG_LETTERS { 1 } else { 2 };
+    ones.len() == others.len()
+        && letters >= SURE_LETTERS
+        && digits(one) == digits(other)
+        && strsim::osa_distance(mine, theirs) <= most
 }
 
 #[cfg(test)]
 mod tests {
-    use super::closest;
+    use super::{Near, closest, misspelt, nearest};
 
     #[test]
     fn a_typo_is_found_and_a_stranger_is_not() {
@@ -36,5 +95,38 @@ mod tests {
         assert_eq!(closest("three_steps", ["hr", "it"]), None);
         assert_eq!(closest("banana", ["level", "emp_id"]), None);
         assert_eq!(closest("x", ["y", "i"]), None);
+        assert_eq!(misspelt("get", ["getDate"]), None);
+        assert_eq!(misspelt("lenght", ["length"]).map(|near| near.name), Some("length"));
+    }
+
+    #[test]
+    fn c12_only_a_slip_without_a_rival_is_certain() {
+        let certain = |word, names: &[&'static str]| {
+            nearest(word, names.iter().copied()).is_some_and(|near: Near<'_>| near.certain)
+        };
+        for (word, names) in [
+            ("amuont", &["amount", "name"][..]),
+            ("custmer", &["customer"]),
+            ("employeId", &["employee_id"]),
+            ("customer_nmae", &["customer_name"]),
+            ("cutsomre", &["customer"]),
+        ] {
+            assert!(certain(word, names), "{word}");
+        }
+        for (word, names) in [
+            // Rivals.
+            ("delete_usrs", &["delete_user", "delete_users"][..]),
+            ("tickt", &["ticket", "tick"]),
+            // Another number, another letter that stands alone, another short word.
+            ("source3", &["source1"]),
+            ("user_a", &["user_b"]),
+            ("max", &["map"]),
+            // Two edits make another word.
+            ("include", &["exclude"]),
+            // A word more or less.
+            ("emp", &["emp_id"]),
+        ] {
+            assert!(!certain(word, names), "{word}");
+        }
     }
 }

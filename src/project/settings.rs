@@ -4,7 +4,7 @@ use serde_json::{Map, Value as Json};
 
 use super::Fault;
 use crate::diag::codes::contracts::{CONFIG_KEY, NOT_YET};
-use crate::diag::{Diagnostic, Severity, closest, codes};
+use crate::diag::{Diagnostic, Severity, codes, nearest};
 use crate::host::Host;
 use crate::source::{SourceFile, Span};
 use crate::tools::Grant;
@@ -192,8 +192,8 @@ fn check(node: &Node, found: &mut Vec<Diagnostic>) -> Result<CheckSettings, Faul
 fn unknown_code(list: &str, written: &str, span: Span, extra: Option<&'static str>) -> Diagnostic {
     let message = format!("`check.{list}` names `{written}`, which is no code of a finding");
     let finding = Diagnostic::new(&CONFIG_KEY, span, message);
-    match closest(written, codes::all().map(|code| code.name).chain(extra)) {
-        Some(near) => finding.help(format!("did you mean `{near}`?")).fix(format!("write `{near}`"), span, near),
+    match nearest(written, codes::all().map(|code| code.name).chain(extra)) {
+        Some(near) => finding.did_you_mean(near, span, near.name),
         None => finding.help("`planrun explain` lists all codes"),
     }
 }

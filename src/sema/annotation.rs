@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::diag::{Diagnostic, codes};
+use crate::diag::foreign::{self, Certainty, Phrase};
+use crate::diag::{Diagnostic, Edit, codes};
 use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::{Field, Literal, MapType, ObjectType, Rest, Type};
@@ -215,7 +216,7 @@ impl Resolver<'_> {
         }
         let diagnostic = Diagnostic::new(&codes::types::WRONG_TYPE, span, "the keys of a map are strings")
             .expected("string", keys)
-            .fix("write `string`", span, "string");
+            .unsafe_fix("write `string`", vec![Edit { span, text: "string".to_owned() }]);
         self.diagnostics.push(diagnostic);
     }
 
@@ -229,7 +230,11 @@ impl Resolver<'_> {
         let built_in = BUILT_IN.iter().map(|(word, _)| *word);
         let names = || built_in.clone().chain(self.named.types.keys().chain(self.items.keys()).map(|name| &**name));
         let diagnostic = super::finding::unknown(&codes::names::UNKNOWN_TYPE, "type", name, span, names());
-        self.diagnostics.push(diagnostic);
+        let phrase = foreign::TYPES.iter().find(|phrase| phrase.wrong == &**name);
+        self.diagnostics.push(match phrase {
+            Some(phrase) => meant_type(diagnostic, phrase, span),
+            None => diagnostic,
+        });
         Type::Invalid
     }
 
@@ -277,5 +282,17 @@ pub(super) fn is_optional(annotation: &ast::TypeExpr) -> bool {
         | ast::TypeExprKind::Object(_)
         | ast::TypeExprKind::Result(_)
         | ast::TypeExprKind::Error => false,
+    }
+}
+
+/// A type of another language.
+fn meant_type(diagnostic: Diagnostic, phrase: &Phrase, span: Span) -> Diagnostic {
+    let title = format!("write `{}`", phrase.right);
+    let edits = vec![Edit { span, text: phrase.right.to_owned() }];
+    let diagnostic = diagnostic.help(phrase.help(None));
+    if phrase.certainty == Certainty::Certain {
+        diagnostic.fix_all(title, edits)
+    } else {
+        diagnostic.unsafe_fix(title, edits)
     }
 }

@@ -13,7 +13,7 @@ use super::finding::{listed, quoted, unknown};
 use super::own_plans::own_call;
 use super::plan::{Call, Footprint, OrderClass, Plan, Target, Touch};
 use super::{Lookup, Scope};
-use crate::diag::{Diagnostic, codes};
+use crate::diag::{Diagnostic, Edit, codes};
 use crate::source::Span;
 use crate::syntax::ast;
 use crate::tools::{self, effect_of};
@@ -61,7 +61,8 @@ impl<'s> PlanChecker<'s> {
         let Some((namespace, _)) = written.namespace else { return true };
         match self.names.lookup(namespace) {
             Lookup::Namespace => true,
-            Lookup::Found(_) | Lookup::Later(_) => false,
+            // A value with the name of a namespace has been reported; the tools are still called by that name.
+            Lookup::Found(_) | Lookup::Later(_) => self.names.is_namespace(namespace),
             Lookup::Missing => {
                 self.shared.tools.has_namespace(namespace)
                     || written.arguments.iter().any(|argument| argument.name.is_some())
@@ -289,22 +290,72 @@ impl<'s> PlanChecker<'s> {
         };
         let message = format!("`{}` takes its arguments by name", callee.path);
         let diagnostic = Diagnostic::new(&codes::text::POSITIONAL_ARGUMENT, argument.span, message);
+        if self.fields_for_arguments(argument, callee, written, &diagnostic) {
+            return;
+        }
+        let at = self.diagnostics.len();
+        let fits = match parameter {
+            Some(parameter) => {
+                drop(self.argument(argument, parameter, callee));
+                self.diagnostics.len() == at
+            }
+            None => {
+                drop(self.value(&argument.value));
+                false
+            }
+        };
         let diagnostic = match parameter.filter(|parameter| !taken(&parameter.name)) {
             Some(parameter) => {
                 let name = quoted(&parameter.name);
-                diagnostic.help(format!("write `{name}: …`")).fix(
-                    format!("name it `{name}`"),
-                    Span::at(argument.span.start as usize),
-                    format!("{name}: "),
-                )
+                let diagnostic = diagnostic.help(format!("write `{name}: …`"));
+                let edits = vec![Edit { span: Span::at(argument.span.start as usize), text: format!("{name}: ") }];
+                // The order of a contract's parameters is no promise, so only the only one is certain.
+                let certain = callee.parameters.len() == 1
+                    || matches!(&argument.value.kind, ast::ExprKind::Name(value) if *value == parameter.name);
+                match (fits, certain) {
+                    (true, true) => diagnostic.fix_all(format!("name it `{name}`"), edits),
+                    (true, false) => diagnostic.unsafe_fix(format!("name it `{name}`"), edits),
+                    (false, _) => diagnostic,
+                }
             }
             None => diagnostic.help("write `name: value`"),
         };
-        self.diagnostics.push(diagnostic);
-        match parameter {
-            Some(parameter) => drop(self.argument(argument, parameter, callee)),
-            None => drop(self.value(&argument.value)),
+        self.diagnostics.insert(at, diagnostic);
+    }
+
+    /// `ns.tool({ a: 1 })` for `ns.tool(a: 1)`: reports it, where that is what stands there.
+    fn fields_for_arguments(
+        &mut self,
+        argument: &ast::Argument,
+        callee: &Callee<'_>,
+        written: &Written<'_>,
+        diagnostic: &Diagnostic,
+    ) -> bool {
+        let ast::ExprKind::Object(entries) = &argument.value.kind else { return false };
+        let parameter = |entry: &ast::Entry| match &entry.key {
+            ast::EntryKey::Name(name) => callee.parameters.iter().find(|parameter| parameter.name == name.text),
+            _ => None,
+        };
+        if written.arguments.len() != 1 || entries.is_empty() || !entries.iter().all(|entry| parameter(entry).is_some())
+        {
+            return false;
         }
+        let at = self.diagnostics.len();
+        for entry in entries {
+            if let Some(parameter) = parameter(entry) {
+                let named = ast::Argument { name: None, value: entry.value.clone(), span: entry.span };
+                drop(self.argument(&named, parameter, callee));
+            }
+        }
+        let span = argument.value.span;
+        let braces = [
+            Span::new(span.start as usize, span.start as usize + 1),
+            Span::new(span.end as usize - 1, span.end as usize),
+        ];
+        let edits = braces.map(|span| Edit { span, text: String::new() }).to_vec();
+        let found = diagnostic.clone().help("leave out the braces: the fields are the arguments");
+        self.diagnostics.insert(at, found.fix_all("leave out the braces", edits));
+        true
     }
 
     /// One finding for all that is missing, since one edit mends it.

@@ -366,7 +366,7 @@ impl PlanChecker<'_> {
 
     /// The type that readers of a name see: nothing is said of a name that means two things.
     pub(super) fn seen_type(&self, name: &str, ty: Type) -> Type {
-        if self.ambiguous.contains(name) { Type::Invalid } else { ty.bounded() }
+        if self.ambiguous.contains(name) || self.names.is_namespace(name) { Type::Invalid } else { ty.bounded() }
     }
 
     /// A value may not bear a namespace's name: `a.b(…)` would mean two things.

@@ -110,7 +110,7 @@ impl PlanChecker<'_> {
                     self.diagnostics.push(
                         Diagnostic::new(&codes::effects::CACHE_WITH_EFFECT, clause.span, message)
                             .help("only `pure` and `read` calls may be answered from memory")
-                            .fix_all("remove the clause", vec![Edit { span: clause.span, text: String::new() }]),
+                            .unsafe_fix("remove the clause", vec![Edit { span: clause.span, text: String::new() }]),
                     );
                 }
             }
@@ -210,7 +210,7 @@ impl PlanChecker<'_> {
             let end = until.span.end as usize;
             let diagnostic = Diagnostic::new(&codes::failure::POLL_WITHOUT_END, until.span, "this poll may never end")
                 .help("say how long to poll: `within 10m`")
-                .fix("add `within 10m`", Span::at(end), " within 10m");
+                .unsafe_fix("add `within 10m`", vec![Edit { span: Span::at(end), text: " within 10m".to_owned() }]);
             self.diagnostics.push(diagnostic);
         }
         let constant = |code: &Option<Code>| match code.as_ref()?.constant()? {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::diag::{Code, Diagnostic, closest, codes};
+use crate::diag::{Code, Diagnostic, Near, codes, nearest};
 use crate::source::Span;
 use crate::syntax::ast;
 
@@ -35,18 +35,16 @@ pub(super) fn unknown_as<'a>(
     let mut candidates = candidates.collect::<Vec<_>>();
     candidates.dedup();
     let diagnostic = Diagnostic::new(code, span, format!("there is no {what} `{name}`"));
-    let near = closest(name, candidates.iter().copied()).or_else(|| same_end(code, name, &candidates));
+    let near = nearest(name, candidates.iter().copied()).or_else(|| same_end(code, name, &candidates));
     let diagnostic = match near {
-        Some(near) => {
-            diagnostic.help(format!("did you mean `{near}`?")).fix(format!("write `{near}`"), span, written(near))
-        }
+        Some(near) => diagnostic.did_you_mean(near, span, written(near.name)),
         None if candidates.is_empty() => diagnostic,
         None => {
             let verb = if candidates.len() == 1 { "is" } else { "are" };
             diagnostic.help(format!("there {verb} {}", listed(&candidates)))
         }
     };
-    if let Some(near) = near {
+    if let Some(near) = near.map(|near| near.name) {
         candidates.retain(|candidate| *candidate != near);
         candidates.insert(0, near);
     }
@@ -54,9 +52,10 @@ pub(super) fn unknown_as<'a>(
 }
 
 /// An error class that ends as this one does: `expired` for `denied.expired`.
-fn same_end<'a>(code: &'static Code, name: &str, candidates: &[&'a str]) -> Option<&'a str> {
+fn same_end<'a>(code: &'static Code, name: &str, candidates: &[&'a str]) -> Option<Near<'a>> {
     let (_, end) = name.rsplit_once('.').filter(|_| code == &codes::names::UNKNOWN_ERROR_CLASS)?;
-    candidates.iter().copied().find(|candidate| candidate.rsplit('.').next() == Some(end))
+    let name = candidates.iter().copied().find(|candidate| candidate.rsplit('.').next() == Some(end))?;
+    Some(Near { name, certain: false })
 }
 
 /// A second thing of the same name.

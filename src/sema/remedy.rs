@@ -101,7 +101,10 @@ impl PlanChecker<'_> {
             text.push('\n');
         }
         let edits = vec![Edit { span: Span::at(line.start as usize), text }, Edit { span: lines, text: String::new() }];
-        Some((edits, self.floats(maker)))
+        // A `let` is evaluated where it is read. A read sees what stands above it, so it may only pass what changes nothing.
+        let value = matches!(maker.kind, ast::StatementKind::Let { .. });
+        let passes = || self.floats(maker) && between.iter().all(|statement| self.floats(statement));
+        Some((edits, value || passes()))
     }
 
     /// Whether a statement of the innermost block may stand anywhere, since it only looks.

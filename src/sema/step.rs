@@ -202,7 +202,10 @@ impl PlanChecker<'_> {
                 let diagnostic = if absent {
                     Diagnostic::new(&codes::types::MAYBE_ABSENT, span, "this list may be absent")
                         .help("give a list for that case: `… ?? []`")
-                        .fix("add `?? []`", Span::at(span.end as usize), " ?? []")
+                        .unsafe_fix(
+                            "add `?? []`",
+                            vec![Edit { span: Span::at(span.end as usize), text: " ?? []".to_owned() }],
+                        )
                 } else {
                     Diagnostic::new(
                         &codes::types::NOT_A_LIST,
@@ -311,7 +314,7 @@ impl PlanChecker<'_> {
     fn match_arms(&mut self, subject: &ast::Expr, arms: &[ast::Arm]) -> CheckedBody {
         let subject_code = self.value(subject);
         let patterns = arms.iter().map(|arm| (&arm.pattern, arm.span)).collect::<Vec<_>>();
-        let patterns = self.expressions().check_patterns((subject, &subject_code.ty), &patterns, subject.span);
+        let patterns = self.expressions().check_patterns((subject, &subject_code.ty), &patterns, subject.span, true);
         let (mut checked, mut types, mut does) = (Vec::new(), Vec::new(), Footprint::none());
         for (arm, pattern) in arms.iter().zip(patterns) {
             let before = self.names.assume(pattern.facts);

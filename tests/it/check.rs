@@ -1,5 +1,6 @@
 //! `planrun check` and `planrun explain`: the pages of all codes, fixture folders, exit codes, formats.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use planrun::diag::codes::{self, Code};
@@ -193,6 +194,87 @@ fn fixture_folders_come_out_as_expected() {
     });
     let failed: Vec<_> = results.filter_map(Result::err).collect();
     assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+/// The codes of the errors that a project has, and the fixes of its findings: file, code and edits.
+fn errors_and_fixes(project: &Path) -> (BTreeSet<String>, Vec<(String, String, Vec<Value>)>) {
+    let found = planrun(["check", "--format", "json"]).within(project).run().json();
+    let mut codes = BTreeSet::new();
+    let mut fixes = Vec::new();
+    for finding in found["diagnostics"].as_array().unwrap() {
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        if finding["severity"] == "error" {
+            codes.insert(text(&finding["code"]));
+        }
+        if let Some(edits) = finding["fix"]["edits"].as_array() {
+            fixes.push((text(&finding["file"]), text(&finding["code"]), edits.clone()));
+        }
+    }
+    (codes, fixes)
+}
+
+/// A text with edits made that the JSON of a check tells.
+fn edited(text: &str, edits: &[Value]) -> String {
+    let offset = |edit: &Value, end: &str| usize::try_from(edit["span"][end]["offset"].as_u64().unwrap()).unwrap();
+    let mut ordered: Vec<&Value> = edits.iter().collect();
+    ordered.sort_by_key(|edit| std::cmp::Reverse((offset(edit, "start"), offset(edit, "end"))));
+    ordered.into_iter().fold(text.to_owned(), |text, edit| {
+        let (before, behind) = (&text[..offset(edit, "start")], &text[offset(edit, "end")..]);
+        format!("{before}{}{behind}", edit["text"].as_str().unwrap())
+    })
+}
+
+#[test]
+fn c12_no_fix_of_a_fixture_leads_to_another_error() {
+    let mut tried = 0;
+    for entry in std::fs::read_dir(root().join("tests/fixtures/check")).unwrap() {
+        let fixture = entry.unwrap().path();
+        let (codes, fixes) = errors_and_fixes(&fixture);
+        // What can be read again shows what was hidden.
+        let hidden = |code: &String| codes::GROUPS[0].1.iter().any(|group| group.name == code);
+        if codes.iter().any(hidden) {
+            continue;
+        }
+        // What a call lacks is known only where it is known what is called.
+        let of_callee = |code: &str| ["unknown-tool", "unknown-plan", "unknown-namespace"].contains(&code);
+        if codes.iter().any(|code| of_callee(code)) {
+            continue;
+        }
+        for (file, code, edits) in &fixes {
+            let copy = copied(&fixture);
+            let path = copy.path().join(file);
+            let text = edited(&std::fs::read_to_string(&path).unwrap(), edits);
+            std::fs::write(&path, text).unwrap();
+            let (after, _) = errors_and_fixes(copy.path());
+            assert!(after.is_subset(&codes), "{}: {code} leads from {codes:?} to {after:?}", fixture.display());
+            tried += 1;
+        }
+        for all in ["--fix", "--unsafe-fix"] {
+            let copy = copied(&fixture);
+            planrun(["check", all]).within(copy.path()).run();
+            let (after, _) = errors_and_fixes(copy.path());
+            assert!(after.is_subset(&codes), "{} {all}: from {codes:?} to {after:?}", fixture.display());
+        }
+    }
+    assert!(tried > 5, "only {tried} fixes");
+}
+
+/// A copy of a folder, to be written into.
+fn copied(from: &Path) -> tempfile::TempDir {
+    fn copy(from: &Path, to: &Path) {
+        std::fs::create_dir_all(to).unwrap();
+        for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
+            let target = to.join(entry.file_name());
+            if entry.file_type().unwrap().is_dir() {
+                copy(&entry.path(), &target);
+            } else {
+                std::fs::copy(entry.path(), target).unwrap();
+            }
+        }
+    }
+    let target = tempfile::tempdir().unwrap();
+    copy(from, target.path());
+    target
 }
 
 #[test]

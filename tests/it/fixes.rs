@@ -1,6 +1,6 @@
 //! Fixes, applied: the finding is gone, and nothing new is found.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -93,6 +93,93 @@ fn a_safe_fix_removes_its_finding_and_brings_no_other() {
     }
     assert!(faults.is_empty(), "{} faults\n{}", faults.len(), faults.join("\n"));
     assert!(applied.len() > 25, "only {} codes have fixes", applied.len());
+}
+
+/// Codes that a check tells only where the text can be read, so that they come to light when a damaged text is mended.
+fn shows_more(found: &Diagnostic) -> bool {
+    codes::GROUPS[0].1.contains(&found.code)
+}
+
+/// The codes of errors.
+fn error_codes(found: &[Diagnostic]) -> BTreeSet<&'static str> {
+    found.iter().filter(|found| found.is_error()).map(|found| found.code.name).collect()
+}
+
+/// The errors that a text has and that another one had not.
+fn new_errors(before: &[Diagnostic], after: &[Diagnostic]) -> Vec<String> {
+    let known = error_codes(before);
+    after.iter().filter(|found| found.is_error() && !known.contains(found.code.name)).map(name_of).collect()
+}
+
+#[test]
+fn c12_no_fix_leads_to_another_error() {
+    let mut faults = Vec::new();
+    let mut tried = 0;
+    for case in cases() {
+        let before = case.check(&case.text);
+        for found in before.iter().filter(|found| !shows_more(found)) {
+            let Some(fix) = &found.fix else { continue };
+            tried += 1;
+            let text = apply(&case.text, fix);
+            let new = new_errors(&before, &case.check(&text));
+            if !new.is_empty() {
+                faults.push(format!("{}: {}\nled to {new:#?} in\n{text}", name_of(found), fix.title));
+            }
+        }
+        for caution in [Caution::Safe, Caution::Unsafe] {
+            let mended = case.mend(&case.text, caution);
+            let new = if before.iter().any(shows_more) { Vec::new() } else { new_errors(&before, &mended.left) };
+            if !new.is_empty() {
+                faults.push(format!("{caution:?}: together led to {new:#?} in\n{}", mended.text));
+            }
+        }
+    }
+    println!("{tried} fixes tried");
+    assert!(faults.is_empty(), "{} faults\n{}", faults.len(), faults.join("\n"));
+    assert!(tried > 60, "only {tried} fixes");
+}
+
+#[test]
+fn c12_a_warning_is_never_safely_mended_by_a_guess() {
+    let guesses = ["did you mean", "add `", "allow `", "write `https"];
+    for case in cases() {
+        for found in case.check(&case.text).iter().filter(|found| !found.is_error()) {
+            let Some(fix) = found.fix.as_ref().filter(|fix| fix.safe) else { continue };
+            let said = [fix.title.as_str(), found.help.as_deref().unwrap_or("")];
+            let guess = guesses.iter().find(|guess| said.iter().any(|text| text.starts_with(**guess)));
+            assert!(guess.is_none(), "{}: {}", name_of(found), fix.title);
+        }
+    }
+}
+
+#[test]
+fn c12_what_drops_a_bound_or_widens_what_is_allowed_is_not_safe() {
+    let head = "use kit, http\n\ntool kit.look(x: string) -> string read\ntool kit.act(x: string) -> string\n\
+                tool kit.pay(x: string) -> string irreversible\n\n";
+    let cases = [
+        ("clause-not-applicable", "step a = wait 5m retry { attempts: 3 }\n    reply a"),
+        ("poll-without-end", "step a = kit.look(x: \"\")\n        until a == \"x\" every 1s\n    reply a"),
+        ("cache-with-effect", "step a = kit.act(x: \"\") cache 5m\n    reply a"),
+        ("undo-of-read", "step a = kit.look(x: \"\")\n        undo kit.act(x: \"\")\n    reply a"),
+        ("irreversible-unconfirmed", "step a = kit.pay(x: \"\")\n    reply a"),
+        (
+            "permission-missing",
+            "allow { net: [\"example.com:*\"] }\n    step a = http.fetch(url: \"https://example.org/\")\n    reply a",
+        ),
+        (
+            "insecure-url",
+            "allow { net: [\"example.org:*\"] }\n    step a = http.fetch(url: \"http://example.org/\")\n    reply a",
+        ),
+        ("maybe-absent", "step a = kit.look(x: \"\") when n > 1\n    reply a.trim()"),
+        ("unbounded-loop", "step a = each x in xs {\n        yield x\n    }\n    reply a"),
+    ];
+    for (code, statements) in cases {
+        let text = format!("{head}plan p(n: int, xs: string[]) -> any {{\n    {statements}\n}}\n");
+        let case = Case { text: text.clone(), files: BTreeMap::new() };
+        let found = case.check(&text);
+        let own = found.iter().find(|found| found.code.name == code).unwrap_or_else(|| panic!("{code}: {found:#?}"));
+        assert!(!own.fix.as_ref().unwrap_or_else(|| panic!("{code} has no fix")).safe, "{code}");
+    }
 }
 
 #[test]
@@ -257,9 +344,9 @@ fn a_fix_in_one_file_reaches_those_that_use_it() {
 }
 
 /// A plan with its files.
-struct Case {
-    text: String,
-    files: BTreeMap<String, String>,
+pub struct Case {
+    pub text: String,
+    pub files: BTreeMap<String, String>,
 }
 
 fn cases() -> Vec<Case> {
@@ -281,7 +368,7 @@ impl Case {
         fix::mend(&source, self.check(text), caution, |source| self.check(source.text()))
     }
 
-    fn check(&self, text: &str) -> Vec<Diagnostic> {
+    pub fn check(&self, text: &str) -> Vec<Diagnostic> {
         let host: Arc<dyn Host> = Arc::new(MemoryHost::new(1));
         let mut catalog = Catalog::new(host.clone(), PathBuf::from("/"), &Arc::new(Permissions::none()));
         for (name, content) in self.files.iter().filter(|(name, _)| name.starts_with("./apps/")) {

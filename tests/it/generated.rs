@@ -4,6 +4,7 @@
 mod correct;
 mod deaths;
 mod edges;
+mod fixes;
 mod fixtures;
 mod json_form;
 mod shrink;

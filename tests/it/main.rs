@@ -62,4 +62,5 @@ mod tidy;
 mod tools;
 mod types;
 mod watch;
+mod words;
 mod world;

@@ -1,8 +1,10 @@
 //! Single breaking edits over every plan there is: one diagnostic each, near the edit.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use planrun::diag::Diagnostic;
+use planrun::diag::fix::{self, Caution};
 use planrun::source::SourceFile;
 use planrun::syntax;
 
@@ -47,6 +49,53 @@ fn a_single_edit_gives_a_single_diagnostic_near_it() {
     println!("one diagnostic near the edit: {right} of {all} mutants that no longer parse");
     assert!(all > 500, "too few mutants to judge: {all}");
     assert!(right * 100 >= all * WANTED, "{right} of {all}");
+}
+
+/// Mutants of each file whose fixes are tried.
+const MENDED: usize = 60;
+
+#[test]
+fn c12_no_fix_of_a_damaged_text_leads_to_another_error() {
+    let mut failures = Vec::new();
+    let mut tried = 0;
+    for path in plans() {
+        let text = std::fs::read_to_string(&path).unwrap();
+        if !found_in(&text).is_empty() {
+            continue;
+        }
+        let mutants = mutants(&text);
+        let stride = (mutants.len() / MENDED).max(1);
+        for mutant in mutants.into_iter().step_by(stride) {
+            let before = found_in(&mutant.text);
+            let fixes = before.iter().filter_map(|found| found.fix.as_ref());
+            let alone = fixes.filter_map(|fix| fix::apply(&mutant.text, &fix.edits));
+            let together = [Caution::Safe, Caution::Unsafe].map(|caution| {
+                let source = SourceFile::new("mutant", mutant.text.as_str());
+                fix::mend(&source, before.clone(), caution, |source| found_in(source.text())).text.to_string()
+            });
+            for mended in alone.chain(together).filter(|mended| *mended != mutant.text) {
+                tried += 1;
+                let new = &error_codes(&found_in(&mended)) - &error_codes(&before);
+                if !new.is_empty() {
+                    failures.push(format!("{new:?} in\n{mended}\nfrom {}", describe(&path, &mutant)));
+                }
+            }
+        }
+    }
+    println!("{tried} mended texts");
+    for failure in failures.iter().take(5) {
+        println!("{failure}");
+    }
+    assert!(failures.is_empty(), "{} of {tried} fixes lead to another error", failures.len());
+    assert!(tried > 300, "only {tried}");
+}
+
+fn found_in(text: &str) -> Vec<Diagnostic> {
+    syntax::parse(&SourceFile::new("mutant", text)).diagnostics
+}
+
+fn error_codes(found: &[Diagnostic]) -> BTreeSet<&'static str> {
+    found.iter().filter(|found| found.is_error()).map(|found| found.code.name).collect()
 }
 
 /// The plans of the project and the fixtures.

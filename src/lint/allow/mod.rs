@@ -4,7 +4,7 @@ mod comment;
 mod scope;
 
 use crate::diag::codes::suppression::{ALLOW_WITHOUT_REASON, UNKNOWN_ALLOW, UNUSED_ALLOW};
-use crate::diag::{Diagnostic, Severity, closest, codes};
+use crate::diag::{Diagnostic, Severity, codes, nearest};
 use crate::sema::CheckedFile;
 use crate::source::{SourceFile, Span};
 use comment::{Allow, Named};
@@ -48,8 +48,8 @@ pub(super) fn apply(source: &SourceFile, checked: &mut CheckedFile) {
 
 fn unknown(named: &Named<'_>) -> Diagnostic {
     let finding = Diagnostic::new(&UNKNOWN_ALLOW, named.span, format!("there is no code `{}`", named.text));
-    match closest(named.text, codes::all().map(|code| code.name)) {
-        Some(near) => finding.help(format!("did you mean `{near}`?")).fix(format!("write `{near}`"), named.span, near),
+    match nearest(named.text, codes::all().map(|code| code.name)) {
+        Some(near) => finding.did_you_mean(near, named.span, near.name),
         None => finding.help("`planrun explain` lists all codes"),
     }
 }

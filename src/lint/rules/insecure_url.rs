@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use reqwest::Url;
 
 use super::Subject;
-use crate::diag::{Diagnostic, codes};
+use crate::diag::{Diagnostic, Edit, codes};
 use crate::lint::reach::address;
 use crate::source::Span;
 
@@ -25,7 +25,8 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
         found.push(match written.find("http://") {
             Some(at) => {
                 let start = code.span.start as usize + at;
-                finding.fix("write `https://`", Span::new(start, start + "http".len()), "https")
+                let span = Span::new(start, start + "http".len());
+                finding.unsafe_fix("write `https://`", vec![Edit { span, text: "https".to_owned() }])
             }
             None => finding,
         });

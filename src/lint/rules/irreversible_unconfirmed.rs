@@ -1,7 +1,7 @@
 //! `irreversible-unconfirmed`: what cannot be taken back is done without anybody being asked.
 
 use super::Subject;
-use crate::diag::{Diagnostic, codes};
+use crate::diag::{Diagnostic, Edit, codes};
 use crate::lint::gate::is_gated;
 use crate::source::Span;
 use crate::types::Effect;
@@ -18,7 +18,7 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
         let own = site.node.span.start < call.span.start && subject.is_text();
         found.push(if own {
             let text = format!("\n        confirm \"{} cannot be taken back. Go on?\"", signature.path());
-            finding.fix("add `confirm`", Span::at(call.span.end as usize), text)
+            finding.unsafe_fix("add `confirm`", vec![Edit { span: Span::at(call.span.end as usize), text }])
         } else {
             finding
         });

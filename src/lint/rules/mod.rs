@@ -42,7 +42,7 @@ pub(super) use constant_failure::finding as always_fails;
 
 use super::subject::{self, Subject};
 use crate::diag::codes::{contracts, effects, failure, names, order, safety, types};
-use crate::diag::{Code, Diagnostic};
+use crate::diag::{Code, Diagnostic, Near};
 use crate::source::Span;
 
 /// One rule: the codes that it reports, and how it looks.
@@ -100,10 +100,6 @@ pub(super) const OBSTACLES: &[fn(&Subject<'_>, &mut Vec<Diagnostic>)] =
     &[permission_missing::look, unimplemented_tool::look];
 
 /// An error of a tool whose name is nearly one that the tool declares.
-fn misspelt_class(span: Span, message: String, near: &str) -> Diagnostic {
-    Diagnostic::new(&names::UNKNOWN_ERROR_CLASS, span, message).help(format!("did you mean `{near}`?")).fix(
-        format!("write `{near}`"),
-        span,
-        near,
-    )
+fn misspelt_class(span: Span, message: String, near: Near<'_>) -> Diagnostic {
+    Diagnostic::new(&names::UNKNOWN_ERROR_CLASS, span, message).did_you_mean(near, span, near.name)
 }

@@ -83,7 +83,7 @@ fn denied(subject: &Subject<'_>, need: &Need, own: bool, project: bool) -> Diagn
     let finding = finding.available(available);
     let help = format!("to allow it, write `allow {{ {setting}: [{}] }}`", quoted(&pattern));
     match addition(subject, need.door, &quoted(&pattern)) {
-        Some(edit) => finding.help(help).fix_all(format!("allow `{pattern}`"), vec![edit]),
+        Some(edit) => finding.help(help).unsafe_fix(format!("allow `{pattern}`"), vec![edit]),
         None => finding.help(help),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Subject;
 use super::subject::allow;
-use crate::diag::{Diagnostic, codes};
+use crate::diag::{Diagnostic, Edit, codes};
 use crate::lint::reach::{Door, Reach};
 use crate::source::Span;
 use crate::syntax::ast;
@@ -33,7 +33,11 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             let message = format!("no call of this plan needs `{}: {}`", name.text, subject.source.slice(pattern.span));
             let finding = Diagnostic::new(&codes::safety::PERMISSION_UNUSED, pattern.span, message)
                 .help("take it out: what a plan may reach and need not is only of use to a mistake");
-            found.push(if subject.is_text() { finding.fix("take it out", edit, "") } else { finding });
+            found.push(if subject.is_text() {
+                finding.unsafe_fix("take it out", vec![Edit { span: edit, text: String::new() }])
+            } else {
+                finding
+            });
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use super::subject::tool_call;
 use super::{Subject, misspelt_class};
-use crate::diag::{Diagnostic, closest, codes};
+use crate::diag::{Diagnostic, codes, nearest};
 use crate::types::{Denied, Effect, ErrorClass, ErrorPattern, Signature, Validation};
 
 pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
@@ -20,7 +20,7 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             let message =
                 format!("no attempt of `{}` fails with `{name}`, so it is never retried on that", signature.path());
             let span = subject.word(clause, &name);
-            found.push(match closest(&name, raised.clone()) {
+            found.push(match nearest(&name, raised.clone()) {
                 Some(near) => misspelt_class(span, message, near).available(raised),
                 None => Diagnostic::new(&codes::failure::RETRY_NEVER_MATCHES, span, message)
                     .help("take it out of `on`; attempts fail with `transient`, `auth` or an error of the tool's contract")

@@ -2,7 +2,7 @@
 
 use super::Subject;
 use super::subject::StepSite;
-use crate::diag::{Diagnostic, codes};
+use crate::diag::{Diagnostic, Edit, codes};
 use crate::sema::expr::{Code, Link, LinkOp, Node, Op, Operator, Piece};
 use crate::sema::{NodeKind, Place, StepKind};
 use crate::types::{FieldLookup, Type, field};
@@ -62,7 +62,9 @@ fn program(subject: &Subject<'_>, site: &StepSite<'_>, argv: &Code, found: &mut 
         .help("call the program itself, one word an element: `argv: [\"git\", \"log\", name]`");
     let plain = rest.is_empty() && !matches!(name, "python" | "python3" | "node");
     found.push(match plain.then(|| words_of(subject, code)).flatten() {
-        Some(argv_text) => finding.fix("call the program itself", argv.span, argv_text),
+        Some(argv_text) => {
+            finding.unsafe_fix("call the program itself", vec![Edit { span: argv.span, text: argv_text }])
+        }
         None => finding,
     });
 }

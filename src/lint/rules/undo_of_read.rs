@@ -1,7 +1,7 @@
 //! `undo-of-read`: something is to be taken back that changes nothing.
 
 use super::Subject;
-use crate::diag::{Diagnostic, codes};
+use crate::diag::{Diagnostic, Edit, codes};
 use crate::sema::StepKind;
 use crate::types::Type;
 
@@ -17,7 +17,7 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
             let message = format!("this step is of class `{}`: there is nothing to take back", site.step.effect);
             let finding = Diagnostic::new(&codes::effects::UNDO_OF_READ, clause, message)
                 .help("remove the clause; where the call does change something, say so in its contract: `effect`")
-                .fix("remove the clause", clause, "");
+                .unsafe_fix("remove the clause", vec![Edit { span: clause, text: String::new() }]);
             found.push(finding);
         }
     }

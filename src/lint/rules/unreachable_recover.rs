@@ -3,7 +3,7 @@
 
 use super::subject::{StepSite, tool_call};
 use super::{Subject, misspelt_class};
-use crate::diag::{Diagnostic, Edit, closest, codes};
+use crate::diag::{Diagnostic, Edit, codes, nearest};
 use crate::lint::raises::{Classes, Raising};
 use crate::sema::{Recover, StepKind, Wait};
 use crate::source::Span;
@@ -36,7 +36,7 @@ fn undeclared(subject: &Subject<'_>, clause: Span, class: &ErrorClass, signature
     let class = class.to_string();
     let message = format!("`{}` never fails with `{class}`", signature.path());
     let span = subject.word(clause, &class);
-    match closest(&class, raised.clone()) {
+    match nearest(&class, raised.clone()) {
         Some(near) => misspelt_class(span, message, near).available(raised),
         None => Diagnostic::new(&codes::failure::UNREACHABLE_RECOVER, span, message)
             .help("a reason that its contract does not list is `tool.failed`")

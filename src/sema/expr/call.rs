@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use super::foreign::Root;
 use super::overload::{self, Verdict};
 use super::path::Absence;
 use super::{Checker, Node, Op, Typed, report};
 use crate::builtins::{self, Function};
+use crate::diag::foreign::Shape;
 use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::{Type, convert};
@@ -29,11 +31,10 @@ impl Checker<'_> {
         if builtins::global(&name.text).is_none() && self.scope.is_plan(&name.text) {
             return self.call_of_plan(name, arguments, span);
         }
-        let typed = self.arguments(arguments);
         let Some(function) = builtins::global(&name.text) else {
-            self.report(report::unknown_function(name, None, arguments));
-            return Typed::fail(&format!("unbound function `{}`", name.text), span);
+            return self.no_function(None, name, arguments, span);
         };
+        let typed = self.arguments(arguments);
         self.call(function, name, typed, arguments, span)
     }
 
@@ -57,12 +58,39 @@ impl Checker<'_> {
         arguments: &[ast::Argument],
         span: Span,
     ) -> Typed {
-        let typed = self.arguments(arguments);
         let Some(function) = builtins::namespaced(namespace, &name.text) else {
-            self.report(report::unknown_function(name, Some(namespace), &[]));
-            return Typed::fail(&format!("unbound function `{namespace}.{}`", name.text), span);
+            return self.no_function(Some(namespace), name, arguments, span);
         };
+        let typed = self.arguments(arguments);
         self.call(function, name, typed, arguments, span)
+    }
+
+    /// A function that does not exist. What stands for one of another language gives the type of the whole.
+    fn no_function(
+        &mut self,
+        namespace: Option<&'static str>,
+        name: &ast::Name,
+        arguments: &[ast::Argument],
+        span: Span,
+    ) -> Typed {
+        let root = namespace.map_or(Root::Nothing, Root::Named);
+        let failed = Typed::fail(&format!("unbound function `{}`", name.text), span);
+        if let Some(said) = self.foreign(Shape::Call, &root, &name.text, arguments, span) {
+            self.passed_over(arguments);
+            let ty = said.ty.clone();
+            self.report(said.of(report::unknown_function(name, namespace, &[])));
+            return Typed { ty, ..failed };
+        }
+        let typed = self.arguments(arguments);
+        let method = builtins::method(&name.text).filter(|_| namespace.is_none());
+        let types: Vec<Type> = typed.into_iter().map(|typed| typed.ty).collect();
+        let given = method.map(|method| overload::resolve(method, &types));
+        let Some(Verdict::Gives(ty)) = given else {
+            self.report(report::unknown_function(name, namespace, &[]));
+            return failed;
+        };
+        self.report(report::unknown_function(name, namespace, arguments));
+        Typed { ty, ..failed }
     }
 
     /// The arguments of a function, which are taken by position.

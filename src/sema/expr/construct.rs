@@ -201,7 +201,7 @@ impl Checker<'_> {
         let held = self.expression(subject);
         let patterns: Vec<(&ast::Pattern, Span)> = arms.iter().map(|arm| (&arm.pattern, arm.span)).collect();
         let place = span_to_subject(span, subject.span);
-        let taken = self.check_patterns((subject, &held.ty), &patterns, place);
+        let taken = self.check_patterns((subject, &held.ty), &patterns, place, false);
         let text = narrow::path_text(subject, &[]);
         let mut nodes = Vec::with_capacity(arms.len());
         let mut types = Vec::with_capacity(arms.len());

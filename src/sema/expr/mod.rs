@@ -6,6 +6,7 @@ mod code;
 mod combine;
 mod construct;
 mod expect;
+mod foreign;
 mod literal;
 mod macros;
 mod method;
@@ -52,6 +53,8 @@ pub struct Checker<'a> {
     excluded: Vec<Arc<[Atom]>>,
     /// Whether what is checked may not be evaluated at all, or more than once.
     lazy: bool,
+    /// Whether what is checked is only tried: phrases of other languages are not tried within each other.
+    trying: bool,
     /// Subjects of `match` in whose arms this stands, with what they are there.
     narrowed: Vec<(String, Type)>,
 }
@@ -143,6 +146,7 @@ impl<'a> Checker<'a> {
             facts: Vec::new(),
             excluded: Vec::new(),
             lazy: false,
+            trying: false,
             narrowed: Vec::new(),
         }
     }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use super::foreign::Root;
 use super::{Checker, Op, Read, ReadKind, StateTest, Typed, report};
+use crate::diag::foreign::Shape;
 use crate::protocol::StepState;
 use crate::sema::{Binding, Lookup, NameKind};
 use crate::source::Span;
@@ -10,6 +12,8 @@ use crate::syntax::ast;
 use crate::types::Type;
 use crate::value::Value;
 
+/// What is asked with `is` elsewhere, and with `==` here.
+const ABSENCE_WORDS: [&str; 5] = ["null", "None", "none", "nil", "undefined"];
 /// Names of types that are values where no other name hides them.
 const TYPE_NAMES: &[&str] =
     &["bool", "bytes", "double", "duration", "int", "list", "map", "null_type", "string", "timestamp", "type", "uint"];
@@ -60,6 +64,13 @@ impl Checker<'_> {
 
     /// A name that cannot be read here.
     pub(super) fn no_value(&mut self, name: &str, lookup: &Lookup, span: Span) -> Typed {
+        if matches!(lookup, Lookup::Missing)
+            && let Some(said) = self.foreign(Shape::Name, &Root::Nothing, name, &[], span)
+        {
+            let ty = said.ty.clone();
+            self.report(said.of(report::unknown_name(name, span, &[])));
+            return Typed { ty, ..Typed::fail(&format!("undeclared reference to `{name}`"), span) };
+        }
         let diagnostic = match lookup {
             Lookup::Later(definition) => report::later(name, span, *definition),
             Lookup::Namespace => report::namespace_as_value(name, span),
@@ -81,6 +92,11 @@ impl Checker<'_> {
             "settled" => Some(StateTest::Settled),
             word => StepState::find(word).map(StateTest::State),
         };
+        if test.is_none() && ABSENCE_WORDS.contains(&&*state.text) {
+            self.expression(subject);
+            self.report(report::is_null(subject.span, state.span));
+            return Typed { ty: Type::Bool, ..Typed::fail("nothing `is` null", span) };
+        }
         if test.is_none() {
             self.report(report::unknown_status(state));
         }

@@ -160,7 +160,14 @@ impl Checker<'_> {
             self.present(right.0, right.1);
             return result;
         }
-        self.report(report::no_binary(operator, &left.0.ty, &right.0.ty, sign));
+        let finding = report::no_binary(operator, &left.0.ty, &right.0.ty, sign);
+        if operator == Operator::Add
+            && let Some(finding) = report::as_text(&finding, (&types.0, left), (&types.1, right))
+        {
+            self.report(finding);
+            return Type::String;
+        }
+        self.report(finding);
         Type::Invalid
     }
 

@@ -2,12 +2,35 @@
 
 use std::sync::Arc;
 
+use super::foreign::Root;
 use super::{Checker, Link, LinkOp, Node, Op, Typed, combine, narrow, report};
-use crate::sema::{Atom, Lookup};
+use crate::diag::Diagnostic;
+use crate::diag::codes::names::UNKNOWN_FUNCTION;
+use crate::diag::foreign::{self, Shape};
+use crate::sema::{Atom, Lookup, NameKind};
 use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::{FieldLookup, Type, field, field_names};
 use crate::value::{Key, Value};
+
+/// What holds the result of a step elsewhere.
+const RESULT_WORDS: [&str; 9] =
+    ["output", "outputs", "result", "results", "value", "data", "body", "response", "return"];
+/// What holds steps and inputs elsewhere.
+const CONTEXTS: [&str; 12] = [
+    "steps",
+    "step",
+    "inputs",
+    "input",
+    "params",
+    "parameters",
+    "args",
+    "arguments",
+    "vars",
+    "variables",
+    "outputs",
+    "context",
+];
 
 /// What is done about a value that may be absent and is read through.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -63,10 +86,11 @@ impl Checker<'_> {
             let op = match &link.kind {
                 ast::LinkKind::Field { name, .. } => self.field_link(&mut walk, name, false),
                 ast::LinkKind::Index { index, .. } => self.index_link(&mut walk, index),
-                ast::LinkKind::Call { name, arguments, .. } => self.method_link(&mut walk, name, arguments),
+                ast::LinkKind::Call { name, arguments, .. } => self.method_link(&mut walk, name, arguments, link.span),
             };
-            if walk.ty == Type::Invalid && self.diagnostics.len() > absences {
-                // What could not be read anyway need not be there.
+            let strange = self.diagnostics.get(absences).is_some_and(|found| found.code == &UNKNOWN_FUNCTION);
+            if strange || (walk.ty == Type::Invalid && self.diagnostics.len() > absences) {
+                // What could not be read anyway need not be there, and a phrase of another language may ask just that.
                 self.diagnostics.drain(findings..absences);
             }
             walk.done += 1;
@@ -164,17 +188,43 @@ impl Checker<'_> {
                 FieldLookup::Any => (unknown_as(ty), false),
                 FieldLookup::Missing => {
                     let available = field_names(ty);
-                    self.report(report::unknown_field(name, ty, &walk.text(walk.done), &available, quoted));
-                    (Type::Invalid, false)
+                    let finding = report::unknown_field(name, ty, &walk.text(walk.done), &available, quoted);
+                    (self.no_field(walk, name, finding), false)
                 }
                 FieldLookup::NotAnObject => {
-                    self.report(report::not_an_object(name, ty, &walk.text(walk.done)));
-                    (Type::Invalid, false)
+                    let finding = report::not_an_object(name, ty, &walk.text(walk.done));
+                    (self.no_field(walk, name, finding), false)
                 }
             },
         };
         walk.ty = ty;
         LinkOp::Field { key, optional }
+    }
+
+    /// Reports a field that is not there, and tells the type of what is meant where that is known.
+    fn no_field(&mut self, walk: &Walk, name: &ast::Name, finding: Diagnostic) -> Type {
+        let root = Root::Value { ty: &walk.ty, simple: walk.stands_bare() };
+        let whole = walk.span_before().to(name.span);
+        let Some(said) = self.foreign(Shape::Field, &root, &name.text, &[], whole) else {
+            self.report(self.own_result(walk, name).unwrap_or(finding));
+            return Type::Invalid;
+        };
+        let ty = said.ty.clone();
+        self.report(said.of(finding));
+        ty
+    }
+
+    /// `x.output.f`, where `x` is a step and its result has the field `f`.
+    fn own_result(&self, walk: &Walk, name: &ast::Name) -> Option<Diagnostic> {
+        let root = walk.root().filter(|_| walk.done == 0 && RESULT_WORDS.contains(&&*name.text))?;
+        let Lookup::Found(binding) = self.scope.lookup(root) else { return None };
+        if binding.kind != NameKind::Step || self.local(root).is_some() {
+            return None;
+        }
+        let next = walk.links.get(1).map(|link| &link.kind);
+        let known =
+            matches!(next, Some(ast::LinkKind::Field { name, .. }) if field_names(&walk.ty).contains(&name.text));
+        Some(report::own_result(name, &walk.text(0), walk.base.span, known))
     }
 
     /// `value` and `error` of a `Result`, which are there as `ok` says.
@@ -275,7 +325,10 @@ impl Checker<'_> {
                 }
                 _ => self.no_value(name, &Lookup::Namespace, base.span),
             }),
-            Lookup::Missing => self.function_path(name, links, span).or_else(|| type_path(name, links, span)),
+            Lookup::Missing => self
+                .function_path(name, links, span)
+                .or_else(|| type_path(name, links, span))
+                .or_else(|| self.foreign_path(base, name, links, span)),
         }
     }
 
@@ -289,12 +342,48 @@ impl Checker<'_> {
         } else {
             self.namespaced_call(namespace, name, arguments, span)
         };
+        Some(self.go_on(typed, rest, span))
+    }
+
+    /// Follows links from a value that has no text of its own: nothing is known of it but its type.
+    fn go_on(&mut self, typed: Typed, rest: &[ast::Link], span: Span) -> Typed {
         if rest.is_empty() {
-            return Some(typed);
+            return typed;
         }
-        // Nothing is known of what a function gives but its type, so it has no text of its own.
         let base = ast::Expr { span: typed.node.span, kind: ast::ExprKind::Error };
-        Some(self.follow(typed, &base, rest, span, Absence::Reported))
+        self.follow(typed, &base, rest, span, Absence::Reported)
+    }
+
+    /// `Math.max(…)`, `steps.x.name`: a path that begins with a name of another language.
+    fn foreign_path(&mut self, base: &ast::Expr, root: &Arc<str>, links: &[ast::Link], span: Span) -> Option<Typed> {
+        let (first, rest) = links.split_first()?;
+        let (shape, name, arguments) = match &first.kind {
+            ast::LinkKind::Call { name, arguments, .. } => (Shape::Call, name, arguments.as_slice()),
+            ast::LinkKind::Field { name, .. } => (Shape::Field, name, &[][..]),
+            ast::LinkKind::Index { .. } => return None,
+        };
+        let failed = Typed::fail(&format!("undeclared reference to `{root}`"), span);
+        let whole = base.span.to(first.span);
+        if let Some(said) = self.foreign(shape, &Root::Named(root), &name.text, arguments, whole) {
+            self.passed_over(arguments);
+            let ty = said.ty.clone();
+            let finding = said.of(report::foreign_root(root, base.span));
+            self.report(finding);
+            return Some(self.go_on(Typed { ty, ..failed }, rest, span));
+        }
+        if CONTEXTS.contains(&&**root)
+            && shape == Shape::Field
+            && let Lookup::Found(binding) = self.scope.lookup(&name.text)
+        {
+            self.report(report::no_context(root, base.span, name));
+            let typed = self.bound(&name.text, &binding, name.span);
+            return Some(self.go_on(typed, rest, span));
+        }
+        if foreign::is_root(root) && !self.trying {
+            self.report(report::foreign_root(root, base.span));
+            return Some(failed);
+        }
+        None
     }
 }
 
@@ -302,6 +391,21 @@ impl Walk<'_> {
     /// The canonical text of the path up to a link.
     pub(super) fn text(&self, links: usize) -> String {
         narrow::path_text(self.base, self.links.get(..links).unwrap_or(self.links))
+    }
+
+    /// Whether what stands before the next link can be written elsewhere as it stands.
+    pub(super) fn stands_bare(&self) -> bool {
+        !matches!(
+            self.base.kind,
+            ast::ExprKind::Error
+                | ast::ExprKind::Unary { .. }
+                | ast::ExprKind::Chain { .. }
+                | ast::ExprKind::Coalesce(_)
+                | ast::ExprKind::Conditional { .. }
+                | ast::ExprKind::Match { .. }
+                | ast::ExprKind::Is { .. }
+                | ast::ExprKind::Signal(_)
+        )
     }
 
     /// The name that the path begins with.

@@ -23,12 +23,14 @@ const MAX_CASES: usize = 256;
 impl Checker<'_> {
     /// The arms of a `match` over `subject`: what they take, which are never reached, and what none of them takes.
     ///
-    /// Each arm comes with the span of the whole arm; `head` is where missing cases are reported.
+    /// Each arm comes with the span of the whole arm; `head` is where missing cases are reported. `of_step` where the arms
+    /// act, so that they can fail, too.
     pub fn check_patterns(
         &mut self,
         (subject, ty): (&ast::Expr, &Type),
         arms: &[(&ast::Pattern, Span)],
         head: Span,
+        of_step: bool,
     ) -> Vec<CheckedPattern> {
         let text = narrow::path_text(subject, &[]);
         let mut cases = cases_of(ty, arms.iter().map(|(pattern, _)| *pattern));
@@ -54,7 +56,7 @@ impl Checker<'_> {
         }
         let open = matches!(ty, Type::Invalid | Type::Never);
         if !cases.is_empty() && !open {
-            self.report(report::non_exhaustive(&cases, head, previous));
+            self.report(report::non_exhaustive(&cases, head, previous.filter(|_| of_step)));
         }
         checked
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::TestChecker;
 use super::item::{Reaction, TestAnswer, TestSignal};
-use crate::diag::{Diagnostic, closest, codes};
+use crate::diag::{Diagnostic, codes, nearest};
 use crate::sema::finding::{listed, quoted_path, unknown_as};
 use crate::sema::plan::{BlockId, Call, Event, EventKind, Input, NodeKind, Plan, Step, StepKind, Target, Wait};
 use crate::source::Span;
@@ -85,10 +85,8 @@ impl TestChecker<'_> {
         let can = question.refusals();
         let message = format!("nobody answers with `{}`", name.text);
         let finding = Diagnostic::new(&codes::tests::TEST_OUTCOME, name.span, message);
-        let finding = match closest(&name.text, can.iter().copied()) {
-            Some(near) => {
-                finding.help(format!("did you mean `{near}`?")).fix(format!("write `{near}`"), name.span, near)
-            }
+        let finding = match nearest(&name.text, can.iter().copied()) {
+            Some(near) => finding.did_you_mean(near, name.span, near.name),
             None if can.is_empty() => finding.help("nobody can refuse this, and it never expires: write the answer"),
             None => finding.help(format!("what people say instead of an answer is {}", listed(can))),
         };

@@ -1,9 +1,11 @@
 //! What stands around the place where reading stopped.
 
 use super::wants::Want;
+use crate::diag::foreign::{self, Certainty, MARKS};
+use crate::diag::{Edit, fix};
 use crate::source::Span;
 use crate::syntax::lower::{Damage, DamageKind};
-use crate::syntax::scan::{Scan, Token, TokenKind};
+use crate::syntax::scan::{Delimiter, Scan, Token, TokenKind};
 
 /// The place where a damaged text could not be read on.
 pub(super) struct Context<'s> {
@@ -89,6 +91,322 @@ impl<'s> Context<'s> {
         self.token(self.first).map_or(self.damage.span, Token::span)
     }
 
+    /// The token so many places behind this one, in the damaged text.
+    pub fn after(&self, count: usize) -> Option<Token> {
+        self.token(self.found + count)
+    }
+
+    pub fn after_text(&self, count: usize) -> &'s str {
+        self.after(count).map_or("", |token| self.slice(token))
+    }
+
+    /// Every token of the damaged text.
+    fn all(&self) -> &'s [Token] {
+        self.tokens.get(self.first..self.end.max(self.first)).unwrap_or_default()
+    }
+
+    /// The tokens outside of all brackets, each pair of brackets as its closing one.
+    pub fn flat(&self) -> Vec<Token> {
+        let mut depth = 0_usize;
+        let mut flat = Vec::new();
+        for token in self.all() {
+            match token.kind {
+                TokenKind::Open(_) | TokenKind::Interpolation => depth += 1,
+                TokenKind::Close(_) | TokenKind::InterpolationEnd => {
+                    depth = depth.saturating_sub(1);
+                    if depth == 0 {
+                        flat.push(*token);
+                    }
+                }
+                _ if depth == 0 => flat.push(*token),
+                TokenKind::Word | TokenKind::Number | TokenKind::Text | TokenKind::Symbol | TokenKind::Broken => {}
+            }
+        }
+        flat
+    }
+
+    /// Whether this mark stands outside of all brackets.
+    pub fn has_flat(&self, mark: &str) -> bool {
+        self.flat().iter().any(|token| self.slice(*token) == mark)
+    }
+
+    /// The closing bracket of the one that stands so many places behind the found token.
+    pub fn closing(&self, count: usize) -> Option<Token> {
+        let start = self.found + count;
+        let mut depth = 0_usize;
+        for index in start..self.end {
+            let token = self.token(index)?;
+            match token.kind {
+                TokenKind::Open(_) | TokenKind::Interpolation => depth += 1,
+                TokenKind::Close(_) | TokenKind::InterpolationEnd if depth == 1 => return Some(token),
+                TokenKind::Close(_) | TokenKind::InterpolationEnd => depth = depth.checked_sub(1)?,
+                TokenKind::Word | TokenKind::Number | TokenKind::Text | TokenKind::Symbol | TokenKind::Broken => {
+                    if depth == 0 {
+                        return None;
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    /// Whether the place is in an expression.
+    pub fn is_value(&self) -> bool {
+        matches!(self.around().0, Around::Call | Around::Paren | Around::List | Around::Interpolation)
+            || self.damage.kind == DamageKind::Expression
+            || matches!(self.first_text(), "let" | "reply" | "yield" | "next")
+    }
+
+    /// Whether an arrow stands behind the closing parenthesis around this place.
+    pub fn arrow_behind(&self) -> bool {
+        let rest = self.tokens.get(self.found..self.end).unwrap_or_default();
+        let close = rest.iter().position(|token| matches!(token.kind, TokenKind::Close(_)));
+        let arrow = close.and_then(|close| rest.get(close + 1));
+        arrow.is_some_and(|token| matches!(self.slice(*token), "=>" | "->"))
+    }
+
+    /// The edits that write every function of one variable as a macro takes it.
+    pub fn lambdas(&self) -> Vec<Edit> {
+        let all = self.all();
+        let text = |index: usize| all.get(index).map_or("", |token| self.slice(*token));
+        let mut edits = Vec::new();
+        for (index, token) in all.iter().enumerate() {
+            let back = |count: usize| index.checked_sub(count).and_then(|index| all.get(index)).copied();
+            let edit = match (self.slice(*token), back(1), back(2), back(3)) {
+                ("=>" | "->", Some(close), Some(name), Some(open))
+                    if self.slice(close) == ")" && self.slice(open) == "(" =>
+                {
+                    Edit { span: open.span().to(token.span()), text: format!("{},", self.slice(name)) }
+                }
+                ("=>" | "->", Some(name), Some(open), _) if Self::is_word(Some(name)) && self.slice(open) == "(" => {
+                    Edit { span: name.span().to(token.span()), text: format!("{},", self.slice(name)) }
+                }
+                ("lambda", ..) if text(index + 2) == ":" => {
+                    let Some(colon) = all.get(index + 2) else { continue };
+                    Edit { span: token.span().to(colon.span()), text: format!("{},", text(index + 1)) }
+                }
+                _ => continue,
+            };
+            edits.push(edit);
+        }
+        edits
+    }
+
+    /// The edits that name every argument with `:`.
+    pub fn named_arguments(&self) -> Vec<Edit> {
+        let all = self.all();
+        let named = |window: &&[Token]| {
+            matches!(self.slice(window[0]), "(" | ",") && Self::is_word(Some(window[1])) && self.slice(window[2]) == "="
+        };
+        let edit = |window: &[Token]| Edit {
+            span: window[1].span().to(window[2].span()),
+            text: format!("{}:", self.slice(window[1])),
+        };
+        all.windows(3).filter(named).map(edit).collect()
+    }
+
+    /// `{{` and `}}` in the damaged text.
+    pub fn double_braces(&self) -> Option<(Span, Span)> {
+        let pair = |mark: &str| {
+            let both = |window: &&[Token]| {
+                window[0].end == window[1].start && window.iter().all(|token| self.slice(*token) == mark)
+            };
+            self.all().windows(2).find(both).map(|window| window[0].span().to(window[1].span()))
+        };
+        pair("{").zip(pair("}"))
+    }
+
+    /// The mark that the found token makes with those directly before it: `===`, `<>`, `**`.
+    pub fn joined(&self) -> (String, Span) {
+        let mut span = self.found_span();
+        let mut text = self.found_text().to_owned();
+        if let Some(before) =
+            self.before(1).filter(|before| before.end == span.start && before.kind == TokenKind::Symbol)
+        {
+            text = format!("{}{text}", self.slice(before));
+            span = before.span().to(span);
+        }
+        (text, span)
+    }
+
+    /// The edits that write every operator of another language as it is written here.
+    pub fn translated(&self) -> Vec<Edit> {
+        let all = self.all();
+        let mut edits = Vec::new();
+        let mut index = 0;
+        while let Some(token) = all.get(index) {
+            let next = all.get(index + 1).filter(|next| next.start == token.end && next.kind == TokenKind::Symbol);
+            let joined = next.map(|next| (format!("{}{}", self.slice(*token), self.slice(*next)), *next));
+            let find = |mark: &str| {
+                let certain =
+                    |phrase: &&foreign::Phrase| phrase.wrong == mark && phrase.certainty == Certainty::Certain;
+                MARKS.iter().find(certain).map(|phrase| phrase.right)
+            };
+            if let Some((right, last)) = joined.and_then(|(mark, last)| Some((find(&mark)?, last))) {
+                edits.push(Edit { span: token.span().to(last.span()), text: right.to_owned() });
+                index += 2;
+                continue;
+            }
+            let word = self.slice(*token);
+            match find(word).filter(|_| matches!(token.kind, TokenKind::Word | TokenKind::Symbol)) {
+                Some("!") => {
+                    let Some(end) = self.negatable(index) else { return Vec::new() };
+                    edits.push(Edit { span: Span { start: token.start, end }, text: "!".to_owned() });
+                }
+                Some(right) => edits.push(Edit { span: token.span(), text: right.to_owned() }),
+                None => {}
+            }
+            index += 1;
+        }
+        edits
+    }
+
+    /// Where the operand of a `not` begins, if `!` before it means the same: `not a == b` is `!(a == b)`.
+    fn negatable(&self, index: usize) -> Option<u32> {
+        let rest = self.all().get(index + 1..)?;
+        let mut depth = 0_usize;
+        for token in rest {
+            match (token.kind, self.slice(*token)) {
+                (TokenKind::Open(_), _) => depth += 1,
+                (TokenKind::Close(_), _) if depth == 0 => break,
+                (TokenKind::Close(_), _) => depth -= 1,
+                (_, "==" | "!=" | "<" | ">" | "<=" | ">=" | "in" | "is" | "+" | "-" | "*" | "/" | "%" | "??")
+                    if depth == 0 =>
+                {
+                    return None;
+                }
+                (_, "and" | "or" | "&&" | "||" | "," | "?") if depth == 0 => break,
+                _ => {}
+            }
+        }
+        rest.first().map(|first| first.start)
+    }
+
+    /// Whether the value of the statement begins with this word and an opening parenthesis.
+    pub fn second_from_value(&self, word: &str) -> bool {
+        let texts: Vec<&str> = self.all().iter().take(5).map(|token| self.slice(*token)).collect();
+        matches!(texts.as_slice(), [_, _, "=", first, "("] if *first == word)
+    }
+
+    /// The edits that take away the parentheses behind a word.
+    pub fn without_parentheses(&self, word: &str) -> Vec<Edit> {
+        let all = self.all();
+        let Some(at) = all.iter().position(|token| self.slice(*token) == word) else { return Vec::new() };
+        let Some(open) = all.get(at + 1) else { return Vec::new() };
+        let close = all.iter().skip(at).find(|token| matches!(token.kind, TokenKind::Close(_)));
+        let Some(close) = close else { return Vec::new() };
+        vec![Edit { span: open.span(), text: " ".to_owned() }, Edit { span: close.span(), text: String::new() }]
+    }
+
+    /// Whether the damaged text can be read below another one with these edits made.
+    pub fn reads_with(&self, above: &str, edits: &[Edit]) -> bool {
+        let span = self.damage.span;
+        let inside = |edit: &Edit| edit.span.start >= span.start && edit.span.end <= span.end;
+        let Some(slice) = self.text.get(span.range()).filter(|_| edits.iter().all(inside)) else { return false };
+        let shifted: Vec<Edit> = edits
+            .iter()
+            .map(|edit| Edit {
+                span: Span { start: edit.span.start - span.start, end: edit.span.end - span.start },
+                text: edit.text.clone(),
+            })
+            .collect();
+        let Some(mended) = fix::apply(slice, &shifted) else { return false };
+        let behind = self.text.get(span.end as usize..).unwrap_or("");
+        let body = if behind.trim_start().starts_with('{') { " {}" } else { "" };
+        let headed = format!("{above}{mended}{body}");
+        super::failure(super::rule(self.damage.kind), &headed).is_none()
+    }
+
+    /// Whether what is assigned in the damaged text looks like a call of a tool: `ns.tool(name: …)`, or without arguments.
+    pub fn calls_tool(&self) -> bool {
+        let texts: Vec<&str> = self
+            .all()
+            .iter()
+            .skip_while(|token| self.slice(**token) != "=")
+            .skip(1)
+            .take(6)
+            .map(|token| self.slice(*token))
+            .collect();
+        matches!(texts.as_slice(), [_, ".", _, "(", ")", ..] | [_, ".", _, "(", _, ":"])
+    }
+
+    /// The tool of a damaged text that begins with `ns.tool(`.
+    pub fn bare_call(&self) -> Option<&'s str> {
+        let start: Vec<Token> = self.all().iter().take(4).copied().collect();
+        let [namespace, point, tool, open] = start.as_slice() else { return None };
+        let words = Self::is_word(Some(*namespace)) && Self::is_word(Some(*tool));
+        (words && self.slice(*point) == "." && self.slice(*open) == "(").then(|| self.slice(*tool))
+    }
+
+    /// Whether another name in the file is this one.
+    pub fn is_taken(&self, name: &str) -> bool {
+        let text = |index: usize| self.tokens.get(index).map_or("", |token| self.slice(*token));
+        let mut parameters = 0_usize;
+        for (index, token) in self.tokens.iter().enumerate() {
+            let before = index.checked_sub(1).map_or("", text);
+            match token.kind {
+                TokenKind::Open(Delimiter::Paren)
+                    if parameters > 0 || index.checked_sub(2).map_or("", text) == "plan" =>
+                {
+                    parameters += 1;
+                }
+                TokenKind::Close(Delimiter::Paren) => parameters = parameters.saturating_sub(1),
+                TokenKind::Word if (index < self.first || index >= self.end) && self.slice(*token) == name => {
+                    let introduced = matches!(before, "step" | "let" | "task" | "listener" | "as");
+                    let parameter = parameters == 1 && matches!(text(index + 1), ":" | "?");
+                    if introduced || parameter {
+                        return true;
+                    }
+                }
+                TokenKind::Word
+                | TokenKind::Number
+                | TokenKind::Text
+                | TokenKind::Open(_)
+                | TokenKind::Close(_)
+                | TokenKind::Interpolation
+                | TokenKind::InterpolationEnd
+                | TokenKind::Symbol
+                | TokenKind::Broken => {}
+            }
+        }
+        false
+    }
+
+    /// Whether the innermost block around the damaged text gives its value with `yield`.
+    pub fn in_value_block(&self) -> bool {
+        let mut depth = 0_usize;
+        for index in (0..self.first).rev() {
+            let Some(token) = self.tokens.get(index) else { break };
+            match token.kind {
+                TokenKind::Close(Delimiter::Brace) => depth += 1,
+                TokenKind::Open(Delimiter::Brace) if depth > 0 => depth -= 1,
+                TokenKind::Open(Delimiter::Brace) => {
+                    let head = self.tokens.get(..index).unwrap_or_default().iter().rev();
+                    let word = head.map(|token| self.slice(*token)).find(|word| {
+                        matches!(
+                            *word,
+                            "do" | "each" | "repeat" | "plan" | "listener" | "if" | "else" | "test" | "parallel"
+                        )
+                    });
+                    match word {
+                        Some("if" | "else" | "parallel") => {}
+                        word => return matches!(word, Some("do" | "each" | "repeat")),
+                    }
+                }
+                TokenKind::Word
+                | TokenKind::Number
+                | TokenKind::Text
+                | TokenKind::Open(_)
+                | TokenKind::Close(_)
+                | TokenKind::Interpolation
+                | TokenKind::InterpolationEnd
+                | TokenKind::Symbol
+                | TokenKind::Broken => {}
+            }
+        }
+        false
+    }
+
     /// Whether this mark is the second token.
     pub fn first_then(&self, mark: &str) -> bool {
         self.token(self.first + 1).is_some_and(|token| self.slice(token) == mark)
@@ -143,7 +461,7 @@ impl<'s> Context<'s> {
         }
     }
 
-    fn slice(&self, token: Token) -> &'s str {
+    pub fn slice(&self, token: Token) -> &'s str {
         token.text(self.text)
     }
 }

@@ -1,8 +1,10 @@
 //! Mistakes that have a better message than what was expected: misplaced words, misspelt ones, habits of other languages.
 
 use super::context::Context;
+use super::foreign::Hint;
 use crate::diag::codes::text as codes;
-use crate::diag::{Diagnostic, Edit, closest};
+use crate::diag::{Diagnostic, Edit, foreign, misspelt};
+use crate::source::Span;
 use crate::syntax::lower::DamageKind;
 use crate::syntax::scan::{CLAUSE_WORDS, ITEM_WORDS, STATEMENT_WORDS, TEST_WORDS};
 
@@ -65,48 +67,74 @@ fn unknown_word(context: &Context<'_>, words: &[&'static str], what: &str) -> Op
     if word == "else" {
         return Some(diagnostic.help("put `else` behind the `}` of an `if`"));
     }
-    let clauses = if what == "statement" { CLAUSE_WORDS.as_slice() } else { &[] };
-    let assigned = what == "statement" && context.first_then("=");
-    Some(match closest(word, words.iter().chain(clauses).copied()) {
-        Some(near) => diagnostic
-            .help(format!("did you mean `{near}`?"))
-            .unsafe_fix(format!("write `{near}`"), vec![Edit { span, text: near.to_owned() }]),
-        None if assigned => {
-            diagnostic.help(format!("write `step {word} = …` for a call, `let {word} = …` for a value"))
-        }
+    let table = match context.damage.kind {
+        DamageKind::Item => foreign::ITEMS,
+        DamageKind::Statement => foreign::STATEMENTS,
+        _ => &[],
+    };
+    let statement = what == "statement";
+    if let Some(hint) =
+        foreign_word(context, table, &diagnostic.message).or_else(|| bare(context).filter(|_| statement))
+    {
+        return Some(hint.finding(context).available(words));
+    }
+    if word == "#" || word == "--" || word == "/" {
+        return Some(diagnostic.help("a comment begins with `//`"));
+    }
+    let clauses = if statement { CLAUSE_WORDS.as_slice() } else { &[] };
+    Some(match misspelt(word, words.iter().chain(clauses).copied()) {
+        Some(near) => diagnostic.did_you_mean(near, span, near.name),
         None => diagnostic.help(format!("begin it with one of {}", list(words))),
     })
 }
 
-/// A message for a token that other languages write here.
-pub(super) fn habit(context: &Context<'_>) -> Option<Diagnostic> {
-    let found = context.found_text();
-    let span = context.found_span();
-    let near = |message: String, help: String, text: &str| {
-        Diagnostic::new(&codes::UNEXPECTED_TOKEN, span, message)
-            .help(help)
-            .unsafe_fix(format!("write `{text}`"), vec![Edit { span, text: text.to_owned() }])
-    };
-    let operator =
-        |written: &str| near(format!("`{found}` is no operator here"), format!("write `{written}`"), written);
-    Some(match found {
-        ";" => Diagnostic::new(&codes::UNEXPECTED_TOKEN, span, "statements end without `;`")
-            .help("remove the `;`")
-            .fix("remove the `;`", span, ""),
-        "&" | "and" | "AND" => operator("&&"),
-        "|" if !context.wants_mark("=>") => operator("||"),
-        "or" | "OR" => operator("||"),
-        "not" | "NOT" => operator("!"),
-        "=" if context.wants.is_empty() || !context.wants_mark("=") => {
-            let behind_value = Context::is_word(context.before(1)) && context.first_text() != "step";
-            if !behind_value || context.wants_mark(":") {
-                return None;
-            }
-            operator("==")
+/// A message for a first word with which other languages begin.
+fn foreign_word(context: &Context<'_>, table: &'static [foreign::Phrase], message: &str) -> Option<Hint> {
+    let word = context.first_text();
+    let span = context.first_span();
+    let phrase = foreign::word(table, word)?;
+    let hint = Hint::new(span, message, phrase.help(None));
+    let first = |text: &str| vec![Edit { span, text: text.to_owned() }];
+    Some(match word {
+        "const" | "var" | "val" | "final" if context.damage.kind == DamageKind::Statement => {
+            let step = context.calls_tool();
+            let said = if step { "write `step`: a call is a step" } else { "write `let`" };
+            Hint::new(span, message, said).certainly(first(if step { "step" } else { "let" }))
         }
-        "===" | "!==" => operator("=="),
-        _ => return None,
+        "return" if context.in_value_block() => Hint::new(span, message, "write `yield`").certainly(first("yield")),
+        "return" => hint.certainly(first("reply")),
+        "elif" | "elsif" | "elseif" => hint.certainly(first("else if")).behind("if true {} "),
+        _ => hint,
     })
+}
+
+/// A call of a tool without a step, and a value without a `let`.
+fn bare(context: &Context<'_>) -> Option<Hint> {
+    let (word, span) = (context.first_text(), context.first_span());
+    let add = |text: String| vec![Edit { span: Span::at(span.start as usize), text }];
+    if let Some(tool) = context.bare_call() {
+        let name = if context.is_taken(tool) || crate::syntax::is_reserved(tool) {
+            format!("{tool}_done")
+        } else {
+            tool.to_owned()
+        };
+        let help = format!("a call is a step: write `step {name} = {word}.{tool}(…)`");
+        let hint = Hint::new(span, format!("`{word}.{tool}(…)` stands alone"), help);
+        return Some(if context.is_taken(&name) { hint } else { hint.certainly(add(format!("step {name} = "))) });
+    }
+    if !context.first_then("=") {
+        return None;
+    }
+    let message = format!("`{word} = …` begins no statement");
+    if context.is_taken(word) {
+        let help = format!(
+            "a value never changes: give this one a name of its own, `let {word}_2 = …`, `step {word}_2 = …` for a call"
+        );
+        return Some(Hint::new(span, message, help));
+    }
+    let first = if context.calls_tool() { "step" } else { "let" };
+    let help = format!("write `step {word} = …` for a call, `let {word} = …` for a value");
+    Some(Hint::new(span, message, help).certainly(add(format!("{first} "))))
 }
 
 /// `a`, `b` or `c`.

@@ -1,8 +1,8 @@
 //! Puts what was expected into the words of the language, with the one edit that helps.
 
 use super::context::{Around, Context};
-use super::hints;
 use super::wants::Want;
+use super::{foreign, hints};
 use crate::diag::Diagnostic;
 use crate::diag::codes::text as codes;
 use crate::syntax::lower::DamageKind;
@@ -14,7 +14,7 @@ pub(super) fn diagnostic(context: &Context<'_>) -> Diagnostic {
     if let Some(diagnostic) = first {
         return diagnostic;
     }
-    if let Some(diagnostic) = hints::habit(context).filter(|_| known_start) {
+    if let Some(diagnostic) = foreign::habit(context).filter(|_| known_start) {
         return diagnostic;
     }
     let (message, help) = words(context);

@@ -1,6 +1,7 @@
 //! Says what is wrong with a text that could not be read: it is read alone once more, with every token named.
 
 mod context;
+mod foreign;
 mod hints;
 mod messages;
 mod wants;

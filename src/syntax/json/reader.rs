@@ -8,7 +8,7 @@ use super::document::span;
 use super::shapes::{Choice, Key, Shape, Slot, Word};
 use super::strings::{Extract, content};
 use crate::diag::codes::text as codes;
-use crate::diag::{Diagnostic, closest};
+use crate::diag::{Diagnostic, nearest};
 use crate::source::Span;
 use crate::syntax::ast::Name;
 
@@ -75,8 +75,8 @@ impl<'t> Reader<'t> {
         let place = content(span(kind));
         let message = format!("there is no kind `{}` of {}", kind.value, bare(choice.called()));
         let finding = Diagnostic::new(&codes::JSON_SHAPE, place, message).available(kinds());
-        self.diagnostics.push(match closest(&kind.value, kinds()) {
-            Some(near) => finding.help(format!("did you mean `{near}`?")).fix(format!("write `{near}`"), place, near),
+        self.diagnostics.push(match nearest(&kind.value, kinds()) {
+            Some(near) => finding.did_you_mean(near, place, near.name),
             None => finding.help("choose one of the kinds that exist"),
         });
         None
@@ -115,8 +115,8 @@ impl<'t> Reader<'t> {
         let names = || shape.all_keys().map(|key| key.name);
         let message = format!("{} has no key `{name}`", shape.called);
         let finding = Diagnostic::new(&codes::JSON_SHAPE, place, message).available(names());
-        self.diagnostics.push(match closest(name, names()) {
-            Some(near) => finding.help(format!("did you mean `{near}`?")).fix(format!("write `{near}`"), place, near),
+        self.diagnostics.push(match nearest(name, names()) {
+            Some(near) => finding.did_you_mean(near, place, near.name),
             None => finding.help("remove it; `planrun schema` prints what may stand here"),
         });
     }
@@ -227,9 +227,9 @@ impl<'t> Reader<'t> {
         }
         let message = format!("{what} must be {expected}, and `{text}` is none");
         let finding = Diagnostic::new(&codes::JSON_SHAPE, place, message).available(word.known());
-        let near = closest(&text, word.known().iter().copied());
+        let near = nearest(&text, word.known().iter().copied());
         self.diagnostics.push(match near {
-            Some(near) => finding.help(format!("did you mean `{near}`?")).fix(format!("write `{near}`"), place, near),
+            Some(near) => finding.did_you_mean(near, place, near.name),
             None => finding.help(format!("write {expected}")),
         });
         None

@@ -210,6 +210,8 @@ fn declared(text: &str, head: Span) -> Option<StatementKind> {
             context: Some(Box::new(error_type)),
             external: false,
         }),
+        // What begins as it should introduces no name of its own.
+        "reply" | "yield" | "next" | "ensure" | "fail" | "set" | "listener" | "if" | "policy" | "allow" => None,
         _ => {
             let assigned = |rest: &str| rest.trim_start().starts_with('=') && !rest.trim_start().starts_with("==");
             let behind_first = slice.get(keyword.len()..).unwrap_or("");

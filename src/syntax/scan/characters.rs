@@ -67,14 +67,17 @@ impl Lexer<'_> {
         if mended == word {
             return;
         }
+        let message = format!("`{word}` mixes Latin letters with letters that only look Latin");
+        // One name is one finding, wherever it stands: written in one place only, it would be another name.
+        let known = self.diagnostics.iter_mut().find(|found| found.message == message);
+        if let Some(fix) = known.and_then(|found| found.fix.as_mut()) {
+            fix.edits.push(Edit { span, text: mended });
+            return;
+        }
         self.report(
-            Diagnostic::new(
-                &codes::CONFUSABLE_CHARACTER,
-                span,
-                format!("`{word}` mixes Latin letters with letters that only look Latin"),
-            )
-            .help(format!("write `{mended}` in Latin letters"))
-            .fix(format!("write `{mended}`"), span, mended),
+            Diagnostic::new(&codes::CONFUSABLE_CHARACTER, span, message)
+                .help(format!("write `{mended}` in Latin letters"))
+                .unsafe_fix(format!("write `{mended}`"), vec![Edit { span, text: mended }]),
         );
     }
 
@@ -91,7 +94,7 @@ impl Lexer<'_> {
                         format!("an invisible character {} hides here", name(c)),
                     )
                     .help("remove it")
-                    .fix("remove the invisible character", span, ""),
+                    .unsafe_fix("remove the invisible character", vec![Edit { span, text: String::new() }]),
                 );
             }
             Likeness::Space | Likeness::Character(_) | Likeness::None => {}

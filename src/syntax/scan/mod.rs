@@ -17,7 +17,7 @@ use super::ast::Comment;
 use crate::diag::Diagnostic;
 use crate::source::Span;
 
-pub(super) use tokens::{Token, TokenKind};
+pub(super) use tokens::{Delimiter, Token, TokenKind};
 use words::begins_item;
 pub(super) use words::{CLAUSE_WORDS, ITEM_WORDS, STATEMENT_WORDS, TEST_WORDS};
 

@@ -1,6 +1,6 @@
 //! The words that begin things, and what tells such a word from a key or a variable.
 
-use super::tokens::{Token, TokenKind};
+use super::tokens::{Delimiter, Token, TokenKind};
 
 pub(in crate::syntax) const STATEMENT_WORDS: [&str; 14] = [
     "step", "let", "if", "task", "set", "listener", "ensure", "fail", "reply", "yield", "next", "policy", "allow",
@@ -56,7 +56,10 @@ pub(super) fn begins_item(text: &str, tokens: &[Token], index: usize) -> bool {
 /// Whether what stands behind the brace at `index` shows that it opens a block.
 pub(super) fn opens_block(text: &str, tokens: &[Token], index: usize) -> bool {
     let before = index.checked_sub(1).and_then(|before| word_at(text, tokens, before));
-    if matches!(before, Some("do" | "else" | "parallel")) || begins_statement(text, tokens, index + 1) {
+    if matches!(before, Some("do" | "else" | "parallel"))
+        || begins_statement(text, tokens, index + 1)
+        || ends_head(text, tokens, index)
+    {
         return true;
     }
     let Some(first) = word_at(text, tokens, index + 1) else { return false };
@@ -68,6 +71,50 @@ pub(super) fn opens_block(text: &str, tokens: &[Token], index: usize) -> bool {
         return true;
     }
     second.is_some_and(|second| !matches!(second, "is" | "in")) && !matches!(first, "match" | "map")
+}
+
+/// So many tokens of a result type are looked at before the head of a plan is given up.
+const TYPE_TOKENS: usize = 100;
+
+/// Whether the brace at `index` stands behind `plan name(…)` or `plan name(…) -> T`, whatever stands in it.
+fn ends_head(text: &str, tokens: &[Token], index: usize) -> bool {
+    let Some(last) = index.checked_sub(1) else { return false };
+    if matches!(symbol_at(text, tokens, last), "->" | "|" | "," | ":" | "<" | "(" | "[" | "{" | "=" | "=>") {
+        return false;
+    }
+    let mut depth = 0_usize;
+    let mut arrow = false;
+    for at in (index.saturating_sub(TYPE_TOKENS)..index).rev() {
+        let Some(token) = tokens.get(at) else { return false };
+        match (token.kind, token.text(text)) {
+            (TokenKind::Close(Delimiter::Paren), _) if depth == 0 && (arrow || at == last) => {
+                return opens_parameters(text, tokens, at);
+            }
+            (TokenKind::Close(_), _) => depth += 1,
+            (TokenKind::Open(_), _) if depth == 0 => return false,
+            (TokenKind::Open(_), _) => depth -= 1,
+            (TokenKind::Symbol, "->") if depth == 0 => arrow = true,
+            (TokenKind::Symbol, "=") if depth == 0 => return false,
+            _ => {}
+        }
+    }
+    false
+}
+
+/// Whether the parenthesis that closes at `index` holds the parameters of a plan.
+fn opens_parameters(text: &str, tokens: &[Token], index: usize) -> bool {
+    let mut depth = 0_usize;
+    for at in (0..index).rev() {
+        match tokens.get(at).map(|token| token.kind) {
+            Some(TokenKind::Close(_)) => depth += 1,
+            Some(TokenKind::Open(_)) if depth == 0 => {
+                return at.checked_sub(2).is_some_and(|head| word_at(text, tokens, head) == Some("plan"));
+            }
+            Some(TokenKind::Open(_)) => depth -= 1,
+            _ => {}
+        }
+    }
+    false
 }
 
 pub(super) fn word_at<'t>(text: &'t str, tokens: &[Token], index: usize) -> Option<&'t str> {

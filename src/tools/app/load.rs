@@ -10,7 +10,7 @@ use super::variables::{self, Filled};
 use super::yaml::{self, Content};
 use super::{App, AppTool, access};
 use crate::diag::codes::contracts::{AMBIGUOUS_TOOL, APP_INVALID};
-use crate::diag::{Diagnostic, Severity, closest};
+use crate::diag::{Diagnostic, Severity, nearest};
 use crate::host::Host;
 use crate::source::{MAX_FILE_BYTES, SourceFile, Span};
 use crate::tools::BUILT_IN;
@@ -116,15 +116,14 @@ pub fn read_app(source: &SourceFile, host: &dyn Host) -> (Option<App>, Vec<Diagn
     let name = section.get("name").and_then(|name| Some((name.scalar()?, name.span)));
     let name = name.filter(|(name, _)| !name.trim().is_empty());
     let Some((name, span)) = name else {
-        let near = entries.iter().find(|entry| closest(&entry.name, ["name"]).is_some());
-        let finding = left_out(near.map_or(section.span(), |entry| entry.span), "this app file has no `name`".into());
+        let near = entries.iter().find_map(|entry| Some((entry, nearest(&entry.name, ["name"])?)));
+        let finding =
+            left_out(near.map_or(section.span(), |(entry, _)| entry.span), "this app file has no `name`".into());
         found.push(match near {
-            Some(entry) => finding
-                .help(format!(
-                    "its `{}` is not looked at; write `name`, which is the namespace of its tools",
-                    entry.name
-                ))
-                .fix("write `name`", entry.span, "name"),
+            Some((entry, near)) => finding.did_you_mean(near, entry.span, near.name).help(format!(
+                "its `{}` is not looked at; write `name`, which is the namespace of its tools",
+                entry.name
+            )),
             None => finding.help("add `name: …`, the namespace of its tools"),
         });
         return (None, found);
@@ -186,8 +185,8 @@ fn no_inverse(section: &Section, tool: &AppTool, tools: &[AppTool], found: &mut 
     let span = node.and_then(|node| node.get("inverse")).map_or(section.span(), |node| node.span);
     let message = format!("the inverse of {} is `{name}`, and there is no such tool here", tool.signature.path());
     let finding = Diagnostic::new(&APP_INVALID, span, message).available(names());
-    found.push(match closest(name, names()) {
-        Some(near) => finding.help(format!("did you mean `{near}`?")).fix(format!("write `{near}`"), span, near),
+    found.push(match nearest(name, names()) {
+        Some(near) => finding.did_you_mean(near, span, near.name),
         None => finding.help("name a tool of this file, or one of another as `namespace.name`"),
     });
 }

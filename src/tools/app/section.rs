@@ -1,7 +1,7 @@
 //! One mapping of a configuration file, read key by key, with a finding for each thing that is not as it must be.
 
 use super::yaml::{Content, Entry, Node};
-use crate::diag::{Code, Diagnostic, Severity, closest};
+use crate::diag::{Code, Diagnostic, Severity, nearest};
 use crate::source::Span;
 
 /// A mapping that is being read.
@@ -56,11 +56,9 @@ impl<'a> Section<'a> {
             let message = format!("{} has no key `{}`", self.what, entry.name);
             let mut finding = Diagnostic::new(code, entry.span, message).available(known);
             finding.severity = severity;
-            let near = closest(&entry.name, known.iter().copied().filter(|name| self.get(name).is_none()));
+            let near = nearest(&entry.name, known.iter().copied().filter(|name| self.get(name).is_none()));
             found.push(match near {
-                Some(near) => {
-                    finding.help(format!("did you mean `{near}`?")).fix(format!("write `{near}`"), entry.span, near)
-                }
+                Some(near) => finding.did_you_mean(near, entry.span, near.name),
                 None => finding.help(format!("the keys are {}", known.join(", "))),
             });
         }
@@ -87,12 +85,12 @@ impl<'a> Section<'a> {
         match (self.get(name), self.text(name, found)) {
             (None, _) => {
                 let message = format!("{} lacks the key `{name}`", self.what);
-                let near = self.entries.iter().find(|entry| closest(&entry.name, [name]).is_some());
-                let finding = Diagnostic::new(self.code, near.map_or(self.span, |entry| entry.span), message);
+                let near = self.entries.iter().find_map(|entry| Some((entry, nearest(&entry.name, [name])?)));
+                let finding = Diagnostic::new(self.code, near.map_or(self.span, |(entry, _)| entry.span), message);
                 found.push(match near {
-                    Some(entry) => finding
-                        .help(format!("`{}` means nothing here; was `{name}` meant?", entry.name))
-                        .fix(format!("write `{name}`"), entry.span, name),
+                    Some((entry, near)) => finding
+                        .did_you_mean(near, entry.span, name)
+                        .help(format!("`{}` means nothing here; was `{name}` meant?", entry.name)),
                     None => finding.help(format!("add `{name}: …`")),
                 });
                 None
@@ -154,10 +152,8 @@ impl<'a> Section<'a> {
         if value.is_none() {
             let message = format!("`{name}` of {} cannot be `{text}`", self.what);
             let finding = Diagnostic::new(self.code, node.span, message).available(words);
-            found.push(match closest(&text, words.iter().copied()) {
-                Some(near) => {
-                    finding.help(format!("did you mean `{near}`?")).fix(format!("write `{near}`"), node.span, near)
-                }
+            found.push(match nearest(&text, words.iter().copied()) {
+                Some(near) => finding.did_you_mean(near, node.span, near.name),
                 None => finding.help(format!("write one of {}", words.join(", "))),
             });
         }

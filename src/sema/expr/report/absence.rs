@@ -31,7 +31,7 @@ pub(in crate::sema::expr) fn maybe_absent(
         .note(note)
         .expected(ty.without_null(), ty)
         .help(help)
-        .fix_all("read it with `?.`", vec![edit])
+        .unsafe_fix("read it with `?.`", vec![edit])
 }
 
 /// Reading through a value that is always null.

@@ -2,7 +2,7 @@
 
 use super::{meant, short};
 use crate::diag::codes::types::{NON_EXHAUSTIVE_MATCH, UNREACHABLE_ARM, WRONG_TYPE};
-use crate::diag::{Diagnostic, closest};
+use crate::diag::{Diagnostic, nearest};
 use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::{Field, Literal, Type};
@@ -18,8 +18,8 @@ pub(in crate::sema::expr) fn impossible_pattern(pattern: &Type, subject: &Type, 
         .expected(subject, pattern)
         .help(format!("the value is {}", short(subject)))
         .available(&texts);
-    match text_of(pattern).and_then(|text| closest(text, texts.iter().copied())) {
-        Some(near) => meant(diagnostic, text_of(pattern).unwrap_or_default(), near, span),
+    match text_of(pattern).and_then(|text| nearest(text, texts.iter().copied())) {
+        Some(near) => meant(diagnostic, near, span),
         None => diagnostic,
     }
 }
@@ -46,7 +46,8 @@ pub(in crate::sema::expr) fn unreachable_arm(
         .fix("leave the arm out", whole, "")
 }
 
-/// Cases that no arm takes.
+/// Cases that no arm takes. Behind the last arm of a step, arms can be added that fail; of a value nobody knows which one
+/// is meant.
 pub(in crate::sema::expr) fn non_exhaustive(cases: &[Type], head: Span, last: Option<Span>) -> Diagnostic {
     let mut patterns: Vec<String> = cases.iter().map(pattern_of).collect();
     patterns.dedup();
@@ -60,9 +61,9 @@ pub(in crate::sema::expr) fn non_exhaustive(cases: &[Type], head: Span, last: Op
             .expected("an arm for every value", format!("none for {}", told.join(", ")))
             .help(format!("add {}", patterns.iter().map(|one| format!("`{one} => …`")).collect::<Vec<_>>().join(", ")));
     let Some(last) = last else { return diagnostic };
-    let arms = patterns.iter().fold(String::new(), |arms, pattern| arms + ", " + pattern + " => null");
+    let arms = patterns.iter().fold(String::new(), |arms, pattern| arms + ", " + pattern + " => fail tool.unforeseen");
     let edit = crate::diag::Edit { span: Span::at(last.end as usize), text: arms };
-    diagnostic.unsafe_fix("add the arms", vec![edit])
+    diagnostic.unsafe_fix("add arms that fail", vec![edit])
 }
 
 /// A pattern that takes exactly a case, where there is one; else `_`.

@@ -1,9 +1,9 @@
 //! Findings about functions, methods and macros.
 
-use super::{short, with_names};
+use super::{short, with_near};
 use crate::builtins::{self, Form, Function};
 use crate::diag::codes::{names, types};
-use crate::diag::{Diagnostic, Edit};
+use crate::diag::{Diagnostic, Edit, misspelt};
 use crate::sema::expr::{macros, overload};
 use crate::source::Span;
 use crate::syntax::ast;
@@ -30,12 +30,15 @@ pub(in crate::sema::expr) fn unknown_function(
         known.extend(["has", "winner"]);
     }
     known.sort_unstable();
-    with_names(diagnostic, &name.text, name.span, &known)
+    with_misspelt(diagnostic, name, &known)
 }
 
 /// A method that is written like a function: its first argument belongs in front.
 fn as_method(diagnostic: Diagnostic, name: &ast::Name, arguments: &[ast::Argument]) -> Diagnostic {
     let diagnostic = diagnostic.help(format!("`{0}` belongs to a value: write `x.{0}(…)`", name.text));
+    if arguments.iter().any(|argument| argument.name.is_some()) {
+        return diagnostic;
+    }
     let Some((receiver, rest)) = arguments.split_first() else { return diagnostic };
     let simple = matches!(
         receiver.value.kind,
@@ -66,7 +69,12 @@ pub(in crate::sema::expr) fn unknown_method(name: &ast::Name, receiver: &Type) -
     let methods = builtins::all().filter(|function| function.forms.contains(&Form::Method)).map(|one| one.name);
     let mut known: Vec<&str> = methods.chain(macros::NAMES.iter().copied()).collect();
     known.sort_unstable();
-    with_names(diagnostic, &name.text, name.span, &known)
+    with_misspelt(diagnostic, name, &known)
+}
+
+/// Adds the functions that exist, and the one of which this is a slip: `get` is none of `getDate`.
+fn with_misspelt(diagnostic: Diagnostic, name: &ast::Name, known: &[&str]) -> Diagnostic {
+    with_near(diagnostic, misspelt(&name.text, known.iter().copied()), name.span, known)
 }
 
 pub(in crate::sema::expr) fn no_overload(
@@ -101,10 +109,11 @@ pub(in crate::sema::expr) fn no_overload(
 
 pub(in crate::sema::expr) fn named_argument(name: &ast::Name, argument: &ast::Argument) -> Diagnostic {
     let until_value = Span { start: argument.span.start, end: argument.value.span.start };
+    let edits = vec![Edit { span: until_value, text: String::new() }];
     Diagnostic::new(&names::UNKNOWN_ARGUMENT, name.span, "a function takes its arguments by position, without names")
         .note("a name")
         .help(format!("leave out `{}:`", name.text))
-        .fix(format!("leave out `{}:`", name.text), until_value, "")
+        .unsafe_fix(format!("leave out `{}:`", name.text), edits)
 }
 
 pub(in crate::sema::expr) fn has_takes_a_field(span: Span) -> Diagnostic {

@@ -13,15 +13,15 @@ pub(super) use functions::{
     variable_expected, winner_of_no_race,
 };
 pub(super) use names::{
-    call_in_expression, hides, later, misplaced_signal, namespace_as_value, not_an_object, plan_as_value,
-    state_of_no_step, unknown_field, unknown_name, unknown_status,
+    call_in_expression, foreign_root, hides, is_null, later, misplaced_signal, namespace_as_value, no_context,
+    not_an_object, own_result, plan_as_value, state_of_no_step, unknown_field, unknown_name, unknown_status,
 };
 pub(super) use values::{
-    extra_field, interpolated_value, lossy_number, missing_fields, negative_position, never_equal, never_in, no_binary,
-    no_elements, no_key, no_order, no_unary, not_a_bool, not_a_list, wrong_key, wrong_position, wrong_type,
+    as_text, extra_field, interpolated_value, lossy_number, missing_fields, negative_position, never_equal, never_in,
+    no_binary, no_elements, no_key, no_order, no_unary, not_a_bool, not_a_list, wrong_key, wrong_position, wrong_type,
 };
 
-use crate::diag::{Diagnostic, Edit, closest};
+use crate::diag::{Diagnostic, Edit, Near, nearest};
 use crate::source::Span;
 use crate::types::{Literal, Type};
 
@@ -29,16 +29,13 @@ use crate::types::{Literal, Type};
 fn with_names(diagnostic: Diagnostic, word: &str, place: Span, names: &[impl AsRef<str>]) -> Diagnostic {
     // A word of one letter is near to every other; they must have something in common.
     let alike = names.iter().map(AsRef::as_ref).filter(|name| name.contains(|letter| word.contains(letter)));
-    let near = closest(word, alike);
-    let mut available: Vec<&str> = near.into_iter().collect();
-    available.extend(names.iter().map(AsRef::as_ref).filter(|name| Some(*name) != near));
-    let diagnostic = diagnostic.available(available);
-    match near {
-        Some(near) => {
-            diagnostic.help(format!("did you mean `{near}`?")).fix(format!("write `{near}`"), place, written(near))
-        }
-        None => diagnostic,
-    }
+    with_near(diagnostic, nearest(word, alike), place, names)
+}
+
+fn with_near(diagnostic: Diagnostic, near: Option<Near<'_>>, place: Span, names: &[impl AsRef<str>]) -> Diagnostic {
+    let Some(near) = near else { return diagnostic.available(names.iter().map(AsRef::as_ref)) };
+    let others = names.iter().map(AsRef::as_ref).filter(|name| *name != near.name);
+    diagnostic.available(std::iter::once(near.name).chain(others)).did_you_mean(near, place, written(near.name))
 }
 
 /// A name as it is written: in back quotes where it is no identifier.
@@ -58,14 +55,14 @@ fn short(ty: &Type) -> String {
     }
 }
 
-/// Writes the text that was meant instead of another; safe where it is surely a slip.
-fn meant(diagnostic: Diagnostic, given: &str, near: &str, span: Span) -> Diagnostic {
-    let quoted = Literal::String(near.into()).to_string();
-    let diagnostic = diagnostic.help(format!("did you mean {quoted}?"));
-    let slip = given.to_lowercase() == near.to_lowercase() || given.chars().count() >= 4;
-    let edits = vec![Edit { span, text: quoted.clone() }];
-    let title = format!("write {quoted}");
-    if slip { diagnostic.fix_all(title, edits) } else { diagnostic.unsafe_fix(title, edits) }
+/// Writes the text that was meant instead of another.
+fn meant(diagnostic: Diagnostic, near: Near<'_>, span: Span) -> Diagnostic {
+    let quoted = Literal::String(near.name.into()).to_string();
+    let mut diagnostic = diagnostic.did_you_mean(near, span, quoted.clone()).help(format!("did you mean {quoted}?"));
+    if let Some(fix) = &mut diagnostic.fix {
+        fix.title = format!("write {quoted}");
+    }
+    diagnostic
 }
 
 /// Puts text around an expression.

@@ -12,6 +12,13 @@ use crate::syntax::ast;
 use crate::types::{Literal, Type};
 
 pub(in crate::sema::expr) fn unknown_name(name: &str, span: Span, known: &[Arc<str>]) -> Diagnostic {
+    if name.contains("${") || name.contains(' ') {
+        let text = format!("\"{}\"", name.replace('"', "\\\""));
+        return Diagnostic::new(&names::UNKNOWN_NAME, span, format!("there is no value named `{name}` here"))
+            .note("not known here")
+            .help("back quotes stand around names; a text stands in double quotes")
+            .unsafe_fix("write it in double quotes", vec![Edit { span, text }]);
+    }
     let diagnostic = Diagnostic::new(&names::UNKNOWN_NAME, span, format!("there is no value named `{name}` here"))
         .note("not known here")
         .help("name a parameter, step, `let` or variable that stands above");
@@ -29,6 +36,48 @@ pub(in crate::sema::expr) fn namespace_as_value(name: &str, span: Span) -> Diagn
     Diagnostic::new(&names::UNKNOWN_NAME, span, format!("`{name}` names tools and is no value"))
         .note("a namespace of tools")
         .help(format!("call one of its tools in a step, `step x = {name}.…(…)`, and read `x`"))
+}
+
+/// `Math`, `JSON` and their like.
+pub(in crate::sema::expr) fn foreign_root(name: &str, span: Span) -> Diagnostic {
+    Diagnostic::new(&names::UNKNOWN_NAME, span, format!("there is no value named `{name}` here"))
+        .note("of another language")
+        .help(match name {
+            "Math" | "math" => {
+                "numbers have `math.round`, `math.floor`, `math.ceil`, `math.abs`, `math.greatest` and more"
+            }
+            "JSON" | "json" => "`json(x)` writes a value as JSON",
+            "Object" => "`entries(m)` makes a list of a map's entries",
+            _ => "functions stand by themselves, `size(x)`, or behind a value, `s.trim()`",
+        })
+}
+
+/// `steps.x` for `x`.
+pub(in crate::sema::expr) fn no_context(root: &str, span: Span, name: &ast::Name) -> Diagnostic {
+    let own = Span { start: span.start, end: name.span.start };
+    Diagnostic::new(&names::UNKNOWN_NAME, span, format!("there is no value named `{root}` here"))
+        .note("not known here")
+        .help(format!("parameters and steps are named bare: write `{}`", name.text))
+        .fix(format!("leave out `{root}.`"), own, "")
+}
+
+/// `x.output.f` for `x.f`.
+pub(in crate::sema::expr) fn own_result(name: &ast::Name, path: &str, step: Span, known: bool) -> Diagnostic {
+    let message = format!("`{path}` has no field `{}`", name.text);
+    let diagnostic = Diagnostic::new(&names::UNKNOWN_FIELD, name.span, message)
+        .note("no such field")
+        .help(format!("`{path}` is the result of the step itself: leave out `.{}`", name.text));
+    let own = Span { start: step.end, end: name.span.end };
+    if known { diagnostic.fix(format!("leave out `.{}`", name.text), own, "") } else { diagnostic }
+}
+
+/// `x is null`
+pub(in crate::sema::expr) fn is_null(subject: Span, state: Span) -> Diagnostic {
+    let behind = Span { start: subject.end, end: state.end };
+    Diagnostic::new(&names::UNKNOWN_STATUS, state, "`is` asks for the state of a step")
+        .note("no state of a step")
+        .help("write `== null`, or `!= null` where it must be there")
+        .fix("write `== null`", behind, " == null")
 }
 
 pub(in crate::sema::expr) fn plan_as_value(name: &str, span: Span) -> Diagnostic {
@@ -93,11 +142,25 @@ pub(in crate::sema::expr) fn call_in_expression(
     let diagnostic =
         Diagnostic::new(&names::CALL_IN_EXPRESSION, call, message).note(format!("a call of a {what}")).help(help);
     let Some((source, statement)) = origin else { return diagnostic };
+    if let Some(edit) = as_step(source, statement, call) {
+        return diagnostic
+            .help("a call is a step: write `step` for `let`, and its name is the result")
+            .fix_all("write `step`", vec![edit]);
+    }
     let position = source.position(statement.start);
     let indent = " ".repeat(position.column.saturating_sub(1) as usize);
     let step = format!("step {name} = {}\n{indent}", source.slice(call));
     let edits = vec![Edit { span: Span::at(statement.start as usize), text: step }, Edit { span: call, text: name }];
     diagnostic.fix_all("make it a step of its own", edits)
+}
+
+/// `let x = ns.tool(…)`, whole: all that it lacks is the other word.
+fn as_step(source: &SourceFile, statement: Span, call: Span) -> Option<Edit> {
+    let head = source.text().get(statement.start as usize..call.start as usize)?;
+    let name = head.strip_prefix("let ")?.trim().strip_suffix('=')?.trim();
+    let plain = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_') && call.end == statement.end;
+    let word = Span { start: statement.start, end: statement.start + 3 };
+    plain.then(|| Edit { span: word, text: "step".to_owned() })
 }
 
 /// A variable of a macro with the name of a value around it.

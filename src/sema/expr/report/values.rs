@@ -2,9 +2,9 @@
 
 use super::{appended, meant, short, with_names, wrapped};
 use crate::diag::Diagnostic;
-use crate::diag::closest;
 use crate::diag::codes::{names, order, types};
-use crate::sema::expr::{Expectation, Node, Operator, combine, expect};
+use crate::diag::nearest;
+use crate::sema::expr::{Expectation, Node, Operator, Typed, combine, expect};
 use crate::source::Span;
 use crate::types::{Literal, Mismatch, ObjectType, Type};
 
@@ -28,8 +28,8 @@ pub(in crate::sema::expr) fn wrong_type(
     if let Some(text) = expect::constant_text(node) {
         let texts = texts(expected);
         let diagnostic = diagnostic.available(&texts);
-        return match closest(text, texts.iter().map(String::as_str)) {
-            Some(near) => meant(diagnostic, text, near, span),
+        return match nearest(text, texts.iter().map(String::as_str)) {
+            Some(near) => meant(diagnostic, near, span),
             None => diagnostic,
         };
     }
@@ -38,7 +38,7 @@ pub(in crate::sema::expr) fn wrong_type(
     if *expected == Type::String && convertible {
         return diagnostic
             .help("turn it into text with `string(…)`")
-            .fix_all("turn it into text", wrapped(span, "string(", ")"));
+            .unsafe_fix("turn it into text", wrapped(span, "string(", ")"));
     }
     diagnostic
 }
@@ -131,6 +131,31 @@ pub(in crate::sema::expr) fn no_binary(operator: Operator, left: &Type, right: &
     diagnostic.help(format!("it takes {}", forms(operator)))
 }
 
+/// A number beside a text: nothing but text can come of it.
+pub(in crate::sema::expr) fn as_text(
+    finding: &Diagnostic,
+    left: (&Type, (&Typed, Span)),
+    right: (&Type, (&Typed, Span)),
+) -> Option<Diagnostic> {
+    let is_text = |ty: &Type| matches!(super::super::literal::widened(ty), Type::String);
+    let other = match (is_text(left.0), is_text(right.0)) {
+        (true, false) => right,
+        (false, true) if combine::is_simple(&left.1.0.node) => left,
+        _ => return None,
+    };
+    // Of what may be absent, nobody knows which text is meant.
+    if other.1.0.ty.is_optional() || left.1.0.ty.is_optional() || right.1.0.ty.is_optional() {
+        return None;
+    }
+    let edits = wrapped(other.1.1, "string(", ")");
+    let title = "turn it into text";
+    match super::super::literal::widened(other.0) {
+        Type::Int | Type::Uint | Type::Bool => Some(finding.clone().fix_all(title, edits)),
+        Type::Double | Type::Timestamp | Type::Duration => Some(finding.clone().unsafe_fix(title, edits)),
+        _ => None,
+    }
+}
+
 pub(in crate::sema::expr) fn no_order(ty: &Type, span: Span) -> Diagnostic {
     Diagnostic::new(&types::NO_OVERLOAD, span, format!("`sortBy` cannot put {} in order", short(ty)))
         .note("no order")
@@ -155,8 +180,8 @@ pub(in crate::sema::expr) fn never_equal(left: &Type, right: &Type, sides: (Span
     for (wanted, given, span) in constants {
         if let Type::Literal(Literal::String(text)) = given {
             let texts = texts(wanted);
-            if let Some(near) = closest(text, texts.iter().map(String::as_str)) {
-                return meant(diagnostic.available(&texts), text, near, span);
+            if let Some(near) = nearest(text, texts.iter().map(String::as_str)) {
+                return meant(diagnostic.available(&texts), near, span);
             }
         }
     }
@@ -171,10 +196,16 @@ pub(in crate::sema::expr) fn never_in(element: &Type, container: &Type, sign: Sp
 }
 
 pub(in crate::sema::expr) fn no_elements(ty: &Type, path: &str, span: Span) -> Diagnostic {
+    let text = matches!(super::super::literal::widened(ty), Type::String);
+    let help = if text {
+        "the letter at a position is `s.charAt(0)`, a part `s.substring(0, 2)`"
+    } else {
+        "leave out the index"
+    };
     Diagnostic::new(&types::NOT_A_LIST, span, format!("`{path}` is {} and has no elements", short(ty)))
         .note(format!("this is {}", short(ty)))
         .expected("a list or a map", ty)
-        .help("leave out the index")
+        .help(help)
 }
 
 pub(in crate::sema::expr) fn not_a_list(name: &str, ty: &Type, span: Span) -> Diagnostic {
@@ -219,13 +250,18 @@ pub(in crate::sema::expr) fn interpolated_value(ty: &Type, span: Span) -> Diagno
             .note(format!("this is {}", short(ty)))
             .expected("string, number or bool", ty);
     if matches!(ty, Type::Timestamp | Type::Duration | Type::Bytes) {
-        return diagnostic
-            .help("turn it into text with `string(…)`")
-            .fix_all("turn it into text", wrapped(span, "string(", ")"));
+        let diagnostic = diagnostic.help("turn it into text with `string(…)`");
+        let edits = wrapped(span, "string(", ")");
+        // Bytes that are no text fail.
+        return if *ty == Type::Bytes {
+            diagnostic.unsafe_fix("turn it into text", edits)
+        } else {
+            diagnostic.fix_all("turn it into text", edits)
+        };
     }
     diagnostic
         .help("choose a field of it, or write it as JSON with `json(…)`")
-        .fix_all("write it as JSON", wrapped(span, "json(", ")"))
+        .unsafe_fix("write it as JSON", wrapped(span, "json(", ")"))
 }
 
 pub(in crate::sema::expr) fn lossy_number(number: i64, span: Span) -> Diagnostic {
