@@ -258,13 +258,12 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// A loop that may not begin, or that nothing ends but its `max`.
+    /// A loop that may not begin, or that nothing ends but its `max`, be there one or not.
     fn repeat(&mut self, repeat: &'a Repeat) {
-        let Some(max) = &repeat.max else { return };
         let mut lost = |message: String, span| {
             self.found.lost.push(Lost { error: EvalError::plain(message, span), led: Vec::new() });
         };
-        if max.constant().and_then(Value::as_int) == Some(0) {
+        if let Some(max) = repeat.max.as_ref().filter(|max| max.constant().and_then(Value::as_int) == Some(0)) {
             return lost("`repeat` has reached its `max` of 0 rounds before the first one".to_owned(), max.span);
         }
         for node in &self.plan.block(repeat.body).nodes {

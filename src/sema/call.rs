@@ -1,17 +1,14 @@
-//! Calls: which tool or plan is meant, and whether each argument fits.
+//! Calls: whether each argument fits, and what a call touches.
 
-use std::borrow::Cow;
-use std::fmt;
 use std::sync::Arc;
 
+use super::callee::{Callee, Written, accepted};
 use super::checker::PlanChecker;
 use super::contract::Given;
 use super::contradiction::contradiction;
 use super::expr::{Code, Expectation};
-use super::file::Namespace;
-use super::finding::{listed, quoted, unknown};
-use super::own_plans::own_call;
-use super::plan::{Call, Footprint, OrderClass, Plan, Target, Touch};
+use super::finding::{listed, quoted, unknown_near};
+use super::plan::{Call, Footprint, OrderClass, Target, Touch};
 use super::{Lookup, Scope};
 use crate::diag::{Diagnostic, Edit, codes};
 use crate::source::Span;
@@ -19,40 +16,6 @@ use crate::syntax::ast;
 use crate::tools::{self, effect_of};
 use crate::types::{Effect, Parameter, Signature, Type, encode};
 use crate::value::Value;
-
-/// A call as written: `namespace.tool(arguments)`, or `plan(arguments)` for a plan of the file.
-struct Written<'a> {
-    namespace: Option<(&'a str, Span)>,
-    tool: &'a ast::Name,
-    arguments: &'a [ast::Argument],
-    span: Span,
-}
-
-/// What is called, whatever its kind.
-struct Callee<'a> {
-    path: Path<'a>,
-    parameters: Cow<'a, [Parameter]>,
-    extra_arguments: bool,
-    target: Target,
-    returns: Type,
-    does: Footprint,
-}
-
-/// `namespace.name`, or the name alone.
-#[derive(Clone, Copy)]
-struct Path<'a> {
-    namespace: Option<&'a str>,
-    name: &'a str,
-}
-
-impl fmt::Display for Path<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.namespace {
-            Some(namespace) => write!(f, "{namespace}.{}", self.name),
-            None => f.write_str(self.name),
-        }
-    }
-}
 
 impl<'s> PlanChecker<'s> {
     /// Whether an expression has the shape of a call of a tool, so that it is checked as one.
@@ -114,115 +77,6 @@ impl<'s> PlanChecker<'s> {
         self.diagnostics.push(diagnostic);
     }
 
-    fn callee<'w>(&mut self, written: &Written<'w>) -> Option<Callee<'w>>
-    where
-        's: 'w,
-    {
-        let shared = self.shared;
-        let Some((namespace, place)) = written.namespace else { return self.own_callee(written) };
-        if !self.names.is_namespace(namespace) {
-            self.unknown_namespace(namespace, place);
-            return None;
-        }
-        self.used.insert(namespace.into());
-        match shared.namespaces.get(namespace)? {
-            Namespace::Unresolved => None,
-            Namespace::Tools(catalog) => {
-                let Some(signature) = shared.tools.find(catalog, &written.tool.text) else {
-                    let names = shared.tools.names(catalog);
-                    let what = format!("tool in `{namespace}` named");
-                    let code = &codes::names::UNKNOWN_TOOL;
-                    self.diagnostics.push(unknown(code, &what, &written.tool.text, written.tool.span, names));
-                    return None;
-                };
-                Some(tool_callee(signature))
-            }
-            Namespace::Plans(plans) => {
-                let Some(plan) = plans.iter().find(|plan| plan.name == written.tool.text) else {
-                    let names = plans.iter().map(|plan| &*plan.name);
-                    let what = format!("plan in `{namespace}` named");
-                    let code = &codes::names::UNKNOWN_PLAN;
-                    self.diagnostics.push(unknown(code, &what, &written.tool.text, written.tool.span, names));
-                    return None;
-                };
-                Some(self.plan_callee(written, plan))
-            }
-        }
-    }
-
-    /// A plan of this file.
-    fn own_callee<'w>(&mut self, written: &Written<'w>) -> Option<Callee<'w>>
-    where
-        's: 'w,
-    {
-        let (own, name) = (self.own, written.tool);
-        if self.circular.contains(&written.span) {
-            return None;
-        }
-        if let Some(plan) = own.get(&name.text) {
-            plan.as_ref().map(|plan| self.plan_callee(written, plan))
-        } else {
-            let names = own.keys().map(|name| &**name);
-            let code = &codes::names::UNKNOWN_PLAN;
-            self.diagnostics.push(unknown(code, "plan in this file named", &name.text, name.span, names));
-            None
-        }
-    }
-
-    /// The parts of an expression that has the shape of a call.
-    fn written<'w>(&self, expression: &'w ast::Expr) -> Option<Written<'w>> {
-        let span = expression.span;
-        if let Some((tool, arguments)) = own_call(expression, |name| self.is_own(name, expression)) {
-            return Some(Written { namespace: None, tool, arguments, span });
-        }
-        let ast::ExprKind::Path { base, links } = &expression.kind else { return None };
-        let (ast::ExprKind::Name(namespace), [link]) = (&base.kind, links.as_slice()) else { return None };
-        let ast::LinkKind::Call { name, safe: false, arguments } = &link.kind else { return None };
-        Some(Written { namespace: Some((namespace, base.span)), tool: name, arguments, span })
-    }
-
-    /// Whether a plan of the file is meant: one of this name, or a misspelt one, as arguments with names show.
-    fn is_own(&self, name: &str, call: &ast::Expr) -> bool {
-        let ast::ExprKind::Call { arguments, .. } = &call.kind else { return false };
-        let named = !arguments.is_empty() && arguments.iter().all(|argument| argument.name.is_some());
-        self.own.contains_key(name) || (named && crate::builtins::global(name).is_none())
-    }
-
-    fn plan_callee<'w>(&mut self, written: &Written<'w>, plan: &'w Arc<Plan>) -> Callee<'w> {
-        let known = self.plans.iter().position(|known| Arc::ptr_eq(known, plan));
-        let index = known.unwrap_or_else(|| {
-            self.plans.push(plan.clone());
-            self.plans.len() - 1
-        });
-        let path = Path { namespace: written.namespace.map(|(namespace, _)| namespace), name: &plan.name };
-        if let Some((_, what)) = plan.not_yet.first() {
-            self.not_yet.push((written.span, what));
-        }
-        Callee {
-            parameters: plan.parameters.iter().map(parameter_of).collect(),
-            extra_arguments: false,
-            target: Target::Plan(index, path.to_string().into()),
-            path,
-            returns: plan.returns.clone(),
-            does: plan.does.clone(),
-        }
-    }
-
-    fn unknown_namespace(&mut self, name: &str, place: Span) {
-        let code = &codes::names::UNKNOWN_NAMESPACE;
-        let diagnostic = if self.shared.tools.has_namespace(name) {
-            let message = format!("`{name}` is not among the namespaces that this file uses");
-            Diagnostic::new(code, place, message)
-                .help(format!("write `use {}` at the head of the file", quoted(name)))
-                .fix(format!("add `use {name}`"), self.shared.first_use, format!("use {}\n", quoted(name)))
-        } else {
-            let named = self.shared.namespaces.keys().map(|name| &**name);
-            let known = named.chain(self.shared.tools.namespaces()).collect::<std::collections::BTreeSet<_>>();
-            unknown(code, "namespace", name, place, known.into_iter())
-        };
-        self.diagnostics.push(diagnostic);
-    }
-
     fn arguments(&mut self, written: &Written<'_>, callee: &Callee<'_>) -> Vec<(Arc<str>, Code)> {
         let mut checked: Vec<(Arc<str>, Code)> = Vec::with_capacity(written.arguments.len());
         for (index, argument) in written.arguments.iter().enumerate() {
@@ -231,14 +85,11 @@ impl<'s> PlanChecker<'s> {
                 continue;
             };
             let Some(parameter) = callee.parameters.iter().find(|parameter| parameter.name == name.text) else {
-                let code = self.value(&argument.value);
                 if callee.extra_arguments {
+                    let code = self.value(&argument.value);
                     checked.push((name.text.clone(), code));
                 } else {
-                    let names = callee.parameters.iter().map(|parameter| &*parameter.name);
-                    let what = format!("argument of `{}` named", callee.path);
-                    let code = &codes::names::UNKNOWN_ARGUMENT;
-                    self.diagnostics.push(unknown(code, &what, &name.text, name.span, names));
+                    self.unknown_argument(argument, name, callee, written);
                 }
                 continue;
             };
@@ -247,6 +98,31 @@ impl<'s> PlanChecker<'s> {
         }
         self.missing(written, callee);
         checked
+    }
+
+    /// An argument that does not exist. Its value is held against the parameter that is nearly written; where it is not sure
+    /// that this one is meant and the value does not fit it, there is no fix.
+    fn unknown_argument(
+        &mut self,
+        argument: &ast::Argument,
+        name: &ast::Name,
+        callee: &Callee<'_>,
+        written: &Written<'_>,
+    ) {
+        let names = callee.parameters.iter().map(|parameter| &*parameter.name);
+        let what = format!("argument of `{}` named", callee.path);
+        let code = &codes::names::UNKNOWN_ARGUMENT;
+        let (mut diagnostic, near) = unknown_near(code, &what, &name.text, name.span, names);
+        let at = self.diagnostics.len();
+        let near = near.filter(|near| !written.gives(near.name));
+        let parameter = near.and_then(|near| callee.parameters.iter().find(|parameter| &*parameter.name == near.name));
+        let held = parameter.map(|parameter| self.argument(argument, parameter, callee));
+        if held.is_none() || (self.diagnostics.len() > at && near.is_some_and(|near| !near.certain)) {
+            self.diagnostics.truncate(at);
+            self.value(&argument.value);
+            diagnostic.fix = None;
+        }
+        self.diagnostics.insert(at, diagnostic);
     }
 
     fn argument(&mut self, argument: &ast::Argument, parameter: &Parameter, callee: &Callee<'_>) -> Code {
@@ -258,14 +134,8 @@ impl<'s> PlanChecker<'s> {
             self.diagnostics.push(diagnostic.help(help));
             return self.value(&argument.value);
         }
-        let wanted = if parameter.required {
-            parameter.ty.clone()
-        } else {
-            // A null for an argument that may be left out leaves it out.
-            Type::union([parameter.ty.clone(), Type::Null])
-        };
         let before = self.diagnostics.len();
-        let code = self.value_of(&argument.value, &wanted, Expectation::of(&what));
+        let code = self.value_of(&argument.value, &accepted(parameter), Expectation::of(&what));
         if self.diagnostics.len() == before
             && let (Some(contract), Some(value)) = (&parameter.schema, code.constant())
             && !matches!(value, Value::Null)
@@ -285,9 +155,6 @@ impl<'s> PlanChecker<'s> {
         parameter: Option<&Parameter>,
         written: &Written<'_>,
     ) {
-        let taken = |name: &str| {
-            written.arguments.iter().any(|other| other.name.as_ref().is_some_and(|other| &*other.text == name))
-        };
         let message = format!("`{}` takes its arguments by name", callee.path);
         let diagnostic = Diagnostic::new(&codes::text::POSITIONAL_ARGUMENT, argument.span, message);
         if self.fields_for_arguments(argument, callee, written, &diagnostic) {
@@ -304,7 +171,7 @@ impl<'s> PlanChecker<'s> {
                 false
             }
         };
-        let diagnostic = match parameter.filter(|parameter| !taken(&parameter.name)) {
+        let diagnostic = match parameter.filter(|parameter| !written.gives(&parameter.name)) {
             Some(parameter) => {
                 let name = quoted(&parameter.name);
                 let diagnostic = diagnostic.help(format!("write `{name}: …`"));
@@ -361,22 +228,20 @@ impl<'s> PlanChecker<'s> {
     /// One finding for all that is missing, since one edit mends it.
     fn missing(&mut self, written: &Written<'_>, callee: &Callee<'_>) {
         let positional = written.arguments.iter().filter(|argument| argument.name.is_none()).count();
-        // An argument under a misspelt name has been reported there.
-        let misspelt = written.arguments.iter().filter_map(|argument| argument.name.as_ref()).filter(|name| {
+        let missing =
+            callee.parameters.iter().filter(|parameter| parameter.required && !written.gives(&parameter.name));
+        // An argument under a misspelt name has been reported there, and one under a name that is near to none may be any.
+        let unknown = written.arguments.iter().filter_map(|argument| argument.name.as_ref()).filter(|name| {
             !callee.extra_arguments && !callee.parameters.iter().any(|parameter| parameter.name == name.text)
         });
-        let misspelt = misspelt.map(|name| name.text.clone()).collect::<Vec<_>>();
-        let given = |parameter: &Parameter| {
-            written
-                .arguments
-                .iter()
-                .any(|argument| argument.name.as_ref().is_some_and(|name| name.text == parameter.name))
-        };
-        let missing = callee.parameters.iter().filter(|parameter| parameter.required && !given(parameter));
-        let meant = |name: &str| misspelt.iter().any(|wrong| crate::diag::closest(wrong, [name]).is_some());
+        let (misspelt, strange): (Vec<_>, Vec<_>) = unknown.partition(|name| {
+            let names = callee.parameters.iter().map(|parameter| &*parameter.name);
+            crate::diag::closest(&name.text, names).is_some_and(|near| !written.gives(near))
+        });
+        let meant = |name: &str| misspelt.iter().any(|wrong| crate::diag::closest(&wrong.text, [name]).is_some());
         let missing = missing.filter(|parameter| !meant(&parameter.name)).collect::<Vec<_>>();
         let missing = missing.get(positional.min(missing.len())..).unwrap_or_default();
-        if missing.is_empty() || (!misspelt.is_empty() && missing.len() <= misspelt.len()) {
+        if missing.len() <= strange.len() {
             return;
         }
         let names = missing.iter().map(|parameter| &*parameter.name).collect::<Vec<_>>();
@@ -401,29 +266,6 @@ fn choices(code: &Code) -> Option<Vec<Value>> {
         _ => None,
     };
     code.ty.members().iter().map(one).collect()
-}
-
-fn tool_callee(signature: &Arc<Signature>) -> Callee<'_> {
-    Callee {
-        path: Path { namespace: Some(&signature.namespace), name: &signature.name },
-        parameters: Cow::Borrowed(&signature.parameters),
-        extra_arguments: signature.extra_arguments,
-        target: Target::Tool(signature.clone()),
-        returns: signature.returns.clone(),
-        does: Footprint::of(signature.effect, OrderClass::of(signature.effect)),
-    }
-}
-
-fn parameter_of(parameter: &super::plan::PlanParameter) -> Parameter {
-    Parameter {
-        name: parameter.name.clone(),
-        ty: parameter.ty.clone(),
-        required: parameter.required,
-        description: None,
-        schema: None,
-        // The called plan gives its defaults itself.
-        default: None,
-    }
 }
 
 /// The type of the argument that the tool gives back as it is.

@@ -101,7 +101,8 @@ pub(super) struct OpenBlock {
 impl PlanChecker<'_> {
     /// A checker of expressions that sees what can be named here.
     pub(super) fn expressions(&mut self) -> Checker<'_> {
-        let checker = Checker::new(&self.names, self.diagnostics);
+        let callees = self.callees();
+        let checker = Checker::new(&self.names, self.diagnostics).beside(callees);
         match self.statement {
             Some(statement) => checker.within(self.shared.source, statement),
             None => checker,

@@ -23,6 +23,17 @@ pub(super) fn unknown<'a>(
     unknown_as(code, what, name, span, candidates, written)
 }
 
+/// The same, with the nearest, where there is one.
+pub(super) fn unknown_near<'a>(
+    code: &'static Code,
+    what: &str,
+    name: &str,
+    span: Span,
+    candidates: impl Iterator<Item = &'a str>,
+) -> (Diagnostic, Option<Near<'a>>) {
+    suggest(code, what, name, span, candidates.collect(), quoted)
+}
+
 /// The same, of something that is written in a form of its own.
 pub(super) fn unknown_as<'a>(
     code: &'static Code,
@@ -32,10 +43,21 @@ pub(super) fn unknown_as<'a>(
     candidates: impl Iterator<Item = &'a str>,
     written: impl Fn(&str) -> String,
 ) -> Diagnostic {
-    let mut candidates = candidates.collect::<Vec<_>>();
+    suggest(code, what, name, span, candidates.collect(), written).0
+}
+
+fn suggest<'a>(
+    code: &'static Code,
+    what: &str,
+    name: &str,
+    span: Span,
+    mut candidates: Vec<&'a str>,
+    written: impl Fn(&str) -> String,
+) -> (Diagnostic, Option<Near<'a>>) {
     candidates.dedup();
     let diagnostic = Diagnostic::new(code, span, format!("there is no {what} `{name}`"));
-    let near = nearest(name, candidates.iter().copied()).or_else(|| same_end(code, name, &candidates));
+    let ended = same_end(code, name, &candidates);
+    let near = ended.filter(|near| near.certain).or_else(|| nearest(name, candidates.iter().copied())).or(ended);
     let diagnostic = match near {
         Some(near) => diagnostic.did_you_mean(near, span, written(near.name)),
         None if candidates.is_empty() => diagnostic,
@@ -44,18 +66,18 @@ pub(super) fn unknown_as<'a>(
             diagnostic.help(format!("there {verb} {}", listed(&candidates)))
         }
     };
-    if let Some(near) = near.map(|near| near.name) {
+    if let Some(Near { name: near, .. }) = near {
         candidates.retain(|candidate| *candidate != near);
         candidates.insert(0, near);
     }
-    diagnostic.available(candidates)
+    (diagnostic.available(candidates), near)
 }
 
-/// An error class that ends as this one does: `expired` for `denied.expired`.
+/// An error class that ends as this one does: `expired` for `denied.expired`, which can mean no other since it has no family.
 fn same_end<'a>(code: &'static Code, name: &str, candidates: &[&'a str]) -> Option<Near<'a>> {
     let (_, end) = name.rsplit_once('.').filter(|_| code == &codes::names::UNKNOWN_ERROR_CLASS)?;
     let name = candidates.iter().copied().find(|candidate| candidate.rsplit('.').next() == Some(end))?;
-    Some(Near { name, certain: false })
+    Some(Near { name, certain: name == end })
 }
 
 /// A second thing of the same name.

@@ -6,6 +6,7 @@ mod backoff;
 mod block;
 mod brought;
 mod call;
+mod callee;
 mod checker;
 mod clause;
 mod context;

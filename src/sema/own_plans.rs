@@ -1,10 +1,11 @@
 //! Plans of a file that call each other by their names: in which order they are checked, and that none calls itself.
 
+use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::plan::Plan;
-use crate::diag::{Diagnostic, codes};
+use crate::diag::{Diagnostic, closest, codes};
 use crate::source::Span;
 use crate::syntax::ast;
 
@@ -17,10 +18,12 @@ const MAX_ROWS: usize = 32;
 const MAX_PLANS: usize = 10_000;
 
 /// A call of another plan of the file.
-struct OwnCall {
+struct Onward {
     /// The index of the plan that is called.
     callee: usize,
     span: Span,
+    /// Whether the name is only nearly that of the plan.
+    misspelt: bool,
 }
 
 /// Which plans are checked after which.
@@ -64,7 +67,7 @@ struct Done {
 /// A walk along the calls, from each plan in source order.
 struct Walk<'a> {
     plans: &'a [&'a ast::Plan],
-    calls: &'a [Vec<OwnCall>],
+    calls: &'a [Vec<Onward>],
     done: Vec<Option<Done>>,
     circular: BTreeSet<Span>,
     diagnostics: &'a mut Vec<Diagnostic>,
@@ -90,7 +93,9 @@ impl Walk<'_> {
             *position += 1;
             if let Some(first) = open.iter().position(|(plan, _)| *plan == call.callee) {
                 let circle = open.get(first..).unwrap_or_default().to_vec();
-                self.report(call, &circle);
+                if !call.misspelt {
+                    self.report(call, &circle);
+                }
             } else if self.done(call.callee).is_none() {
                 next = Some(call.callee);
             }
@@ -111,6 +116,9 @@ impl Walk<'_> {
                 own = with;
                 continue;
             }
+            if call.misspelt {
+                continue;
+            }
             let message = if with.row < MAX_ROWS {
                 format!("the calls of this plan start more than {MAX_PLANS} plans in all")
             } else {
@@ -126,7 +134,7 @@ impl Walk<'_> {
     }
 
     /// A call that leads back to a plan under way.
-    fn report(&mut self, call: &OwnCall, circle: &[(usize, usize)]) {
+    fn report(&mut self, call: &Onward, circle: &[(usize, usize)]) {
         self.circular.insert(call.span);
         let name = |plan: usize| self.plans.get(plan).map_or("", |plan| &plan.name.text);
         let names = circle.iter().map(|(plan, _)| name(*plan)).chain([name(call.callee)]).collect::<Vec<_>>();
@@ -151,7 +159,7 @@ impl Walk<'_> {
 }
 
 /// The calls of plans of the file in a body, in source order.
-fn calls_of(body: &ast::Block, names: &BTreeMap<&str, usize>) -> Vec<OwnCall> {
+fn calls_of(body: &ast::Block, names: &BTreeMap<&str, usize>) -> Vec<Onward> {
     let mut finder = Finder { names, calls: Vec::new() };
     finder.block(body);
     finder.calls
@@ -159,7 +167,7 @@ fn calls_of(body: &ast::Block, names: &BTreeMap<&str, usize>) -> Vec<OwnCall> {
 
 struct Finder<'a> {
     names: &'a BTreeMap<&'a str, usize>,
-    calls: Vec<OwnCall>,
+    calls: Vec<Onward>,
 }
 
 impl Finder<'_> {
@@ -229,22 +237,34 @@ impl Finder<'_> {
     }
 
     fn call(&mut self, expression: &ast::Expr) {
-        if let Some((function, _)) = own_call(expression, |name| self.names.contains_key(name))
-            && let Some(callee) = self.names.get(&*function.text)
-        {
-            self.calls.push(OwnCall { callee: *callee, span: expression.span });
+        let Some(OwnCall { name, misspelt, .. }) = own_call(expression, self.names) else { return };
+        let near = || closest(&name.text, self.names.keys().copied());
+        let plan = if misspelt { near() } else { Some(&*name.text) };
+        if let Some(callee) = plan.and_then(|plan| self.names.get(plan)) {
+            self.calls.push(Onward { callee: *callee, span: expression.span, misspelt });
         }
     }
 }
 
-/// The name and the arguments of a call of a plan of the file. A function of that name is meant where values are given
-/// by their place.
-pub(super) fn own_call(
-    expression: &ast::Expr,
-    is_plan: impl Fn(&str) -> bool,
-) -> Option<(&ast::Name, &[ast::Argument])> {
-    let ast::ExprKind::Call { function, arguments } = &expression.kind else { return None };
+/// An expression that calls a plan of the file.
+pub(super) struct OwnCall<'a> {
+    pub name: &'a ast::Name,
+    pub arguments: &'a [ast::Argument],
+    /// Whether there is no plan of this name.
+    pub misspelt: bool,
+}
+
+/// Reads a call of a plan of the file. A function of that name is meant where values are given by their place, and a plan
+/// whose name is misspelt where all arguments have names.
+pub(super) fn own_call<'a, K: Borrow<str> + Ord, T>(
+    expression: &'a ast::Expr,
+    plans: &BTreeMap<K, T>,
+) -> Option<OwnCall<'a>> {
+    let ast::ExprKind::Call { function: name, arguments } = &expression.kind else { return None };
     let by_place = arguments.iter().any(|argument| argument.name.is_none());
-    let is_function = crate::builtins::global(&function.text).is_some();
-    (is_plan(&function.text) && !(by_place && is_function)).then_some((function, arguments))
+    let is_function = crate::builtins::global(&name.text).is_some();
+    let misspelt = !plans.contains_key(&*name.text);
+    let is_call =
+        if misspelt { !arguments.is_empty() && !by_place && !is_function } else { !(by_place && is_function) };
+    is_call.then_some(OwnCall { name, arguments, misspelt })
 }

@@ -210,6 +210,8 @@ const HABITS: &[(&str, &str)] = &[
     ("reply ${s}", "reply s"),
     ("reply {{ s }}", "reply  s "),
     ("reply 1 if flag else 2", ""),
+    ("reply s if flag else n", ""),
+    ("step a = kit.act(x: s) if flag", "step a = kit.act(x: s) when flag"),
     ("reply if flag then 1 else 2", ""),
     ("reply new Date()", ""),
     ("reply typeof s", ""),
@@ -312,9 +314,15 @@ fn c10_a_step_or_a_let_with_the_name_of_a_namespace_is_one_finding() {
 
 #[test]
 fn c10_reduce_is_one_finding() {
-    for expression in
-        ["ys.reduce(0, a, b, a + b)", "ys.reduce(a, a + 1)", "reduce(ys, a, b, a + b)", "ys.fold(0, a, a)"]
-    {
+    for expression in [
+        "ys.reduce(0, a, b, a + b)",
+        "ys.reduce(a, a + 1)",
+        "reduce(ys, a, b, a + b)",
+        "ys.fold(0, a, a)",
+        "ys.reduce((a, b) => a + b)",
+        "ys.reduce((a, b) => a + b, 0)",
+        "ys.reduce(a => a + 1)",
+    ] {
         let found = errors(&plan("ys: int[]", &format!("reply {expression}")));
         let [only] = found.as_slice() else { panic!("{expression}: {found:#?}") };
         assert!(only.help.as_deref().unwrap().contains("sum(xs)"), "{only:?}");

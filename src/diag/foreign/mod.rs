@@ -1,5 +1,4 @@
-//! Words of other languages: what an author writes out of habit, and how it is said here. One table for expressions, one for
-//! words that begin statements and clauses, one for types.
+//! Words of other languages: what an author writes out of habit, and how it is said here.
 
 mod expressions;
 mod words;
@@ -113,6 +112,31 @@ pub fn phrases(shape: Shape, root: &str, name: &str) -> impl Iterator<Item = (&'
 #[must_use]
 pub fn is_root(name: &str) -> bool {
     !RECEIVERS.contains(&name) && EXPRESSIONS.iter().any(|phrase| phrase.parts().root == name)
+}
+
+/// What holds the result of a step elsewhere.
+pub const RESULTS: [&str; 9] =
+    ["output", "outputs", "result", "results", "value", "data", "body", "response", "return"];
+/// What holds steps and inputs elsewhere.
+pub const CONTEXTS: [&str; 12] = [
+    "steps",
+    "step",
+    "inputs",
+    "input",
+    "params",
+    "parameters",
+    "args",
+    "arguments",
+    "vars",
+    "variables",
+    "outputs",
+    "context",
+];
+
+/// Whether a name is that of no value, here or in another language.
+#[must_use]
+pub fn is_null(name: &str) -> bool {
+    name == "null" || phrases(Shape::Name, "", name).any(|(phrase, _)| phrase.right == "null")
 }
 
 /// The phrase that begins with a word.

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use super::foreign::Root;
 use super::overload::{self, Verdict};
 use super::path::Absence;
-use super::{Checker, Node, Op, Typed, report};
+use super::{Checker, Expectation, Node, Op, Typed, report};
 use crate::builtins::{self, Function};
+use crate::diag::Fix;
 use crate::diag::foreign::Shape;
+use crate::sema::callee::accepted;
 use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::{Type, convert};
@@ -29,7 +31,7 @@ impl Checker<'_> {
             None => {}
         }
         if builtins::global(&name.text).is_none() && self.scope.is_plan(&name.text) {
-            return self.call_of_plan(name, arguments, span);
+            return self.misplaced_call(None, name, arguments, span);
         }
         let Some(function) = builtins::global(&name.text) else {
             return self.no_function(None, name, arguments, span);
@@ -38,17 +40,35 @@ impl Checker<'_> {
         self.call(function, name, typed, arguments, span)
     }
 
-    /// A call of a plan, where only values can stand.
-    fn call_of_plan(&mut self, name: &ast::Name, arguments: &[ast::Argument], span: Span) -> Typed {
-        let mut diagnostic = report::call_in_expression(None, name, span, self.origin, &self.scope.visible());
-        if let Some(fix) = diagnostic.fix.as_mut() {
-            fix.safe = !self.lazy;
-        }
-        self.report(diagnostic);
+    /// A call of a tool or a plan where only values can stand. It is checked like the step that it has to become, which is the
+    /// fix where nothing else is wrong with it.
+    pub(super) fn misplaced_call(
+        &mut self,
+        namespace: Option<&str>,
+        name: &ast::Name,
+        arguments: &[ast::Argument],
+        call: Span,
+    ) -> Typed {
+        let mut diagnostic = report::call_in_expression(namespace, name, call, self.origin, &self.scope.visible());
+        let at = self.diagnostics.len();
+        let contract = self.callees.and_then(|callees| callees.find(namespace, &name.text));
         for argument in arguments {
-            self.expression(&argument.value);
+            let parameter = contract.as_ref().zip(argument.name.as_ref());
+            match parameter.and_then(|(contract, name)| contract.parameter(&name.text)) {
+                Some(parameter) => {
+                    let what = format_args!("the argument `{}` of `{}`", parameter.name, name.text);
+                    self.expected(&argument.value, &accepted(parameter), Expectation::of(&what));
+                }
+                None => drop(self.expression(&argument.value)),
+            }
         }
-        Typed::fail("a plan cannot be called inside an expression", span)
+        let fits = self.callees.is_none() || contract.as_ref().is_some_and(|contract| contract.fits(arguments));
+        let sound = fits && self.diagnostics.len() == at;
+        // A step of its own always calls, and once.
+        diagnostic.fix = diagnostic.fix.filter(|_| sound).map(|fix| Fix { safe: !self.lazy, ..fix });
+        self.diagnostics.insert(at, diagnostic);
+        let failed = Typed::fail("a call cannot stand inside an expression", call);
+        Typed { ty: contract.map_or(Type::Invalid, |contract| contract.returns.clone()), ..failed }
     }
 
     pub(super) fn namespaced_call(

@@ -23,6 +23,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::diag::{self, Diagnostic};
+use crate::sema::callee::Callees;
 use crate::sema::{Atom, Scope};
 use crate::source::{SourceFile, Span};
 use crate::syntax::ast;
@@ -55,6 +56,8 @@ pub struct Checker<'a> {
     lazy: bool,
     /// Whether what is checked is only tried: phrases of other languages are not tried within each other.
     trying: bool,
+    /// What can be called in steps around it.
+    callees: Option<Callees<'a>>,
     /// Subjects of `match` in whose arms this stands, with what they are there.
     narrowed: Vec<(String, Type)>,
 }
@@ -147,6 +150,7 @@ impl<'a> Checker<'a> {
             excluded: Vec::new(),
             lazy: false,
             trying: false,
+            callees: None,
             narrowed: Vec::new(),
         }
     }
@@ -155,6 +159,12 @@ impl<'a> Checker<'a> {
     #[must_use]
     pub fn within(mut self, source: &'a SourceFile, statement: Span) -> Self {
         self.origin = Some((source, statement));
+        self
+    }
+
+    /// What a call gives that stands where only values may.
+    pub(super) fn beside(mut self, callees: Callees<'a>) -> Self {
+        self.callees = Some(callees);
         self
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::foreign::Root;
 use super::{Checker, Op, Read, ReadKind, StateTest, Typed, report};
-use crate::diag::foreign::Shape;
+use crate::diag::foreign::{self, Shape};
 use crate::protocol::StepState;
 use crate::sema::{Binding, Lookup, NameKind};
 use crate::source::Span;
@@ -12,8 +12,6 @@ use crate::syntax::ast;
 use crate::types::Type;
 use crate::value::Value;
 
-/// What is asked with `is` elsewhere, and with `==` here.
-const ABSENCE_WORDS: [&str; 5] = ["null", "None", "none", "nil", "undefined"];
 /// Names of types that are values where no other name hides them.
 const TYPE_NAMES: &[&str] =
     &["bool", "bytes", "double", "duration", "int", "list", "map", "null_type", "string", "timestamp", "type", "uint"];
@@ -92,7 +90,7 @@ impl Checker<'_> {
             "settled" => Some(StateTest::Settled),
             word => StepState::find(word).map(StateTest::State),
         };
-        if test.is_none() && ABSENCE_WORDS.contains(&&*state.text) {
+        if test.is_none() && foreign::is_null(&state.text) {
             self.expression(subject);
             self.report(report::is_null(subject.span, state.span));
             return Typed { ty: Type::Bool, ..Typed::fail("nothing `is` null", span) };

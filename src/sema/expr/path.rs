@@ -13,25 +13,6 @@ use crate::syntax::ast;
 use crate::types::{FieldLookup, Type, field, field_names};
 use crate::value::{Key, Value};
 
-/// What holds the result of a step elsewhere.
-const RESULT_WORDS: [&str; 9] =
-    ["output", "outputs", "result", "results", "value", "data", "body", "response", "return"];
-/// What holds steps and inputs elsewhere.
-const CONTEXTS: [&str; 12] = [
-    "steps",
-    "step",
-    "inputs",
-    "input",
-    "params",
-    "parameters",
-    "args",
-    "arguments",
-    "vars",
-    "variables",
-    "outputs",
-    "context",
-];
-
 /// What is done about a value that may be absent and is read through.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Absence {
@@ -216,7 +197,7 @@ impl Checker<'_> {
 
     /// `x.output.f`, where `x` is a step and its result has the field `f`.
     fn own_result(&self, walk: &Walk, name: &ast::Name) -> Option<Diagnostic> {
-        let root = walk.root().filter(|_| walk.done == 0 && RESULT_WORDS.contains(&&*name.text))?;
+        let root = walk.root().filter(|_| walk.done == 0 && foreign::RESULTS.contains(&&*name.text))?;
         let Lookup::Found(binding) = self.scope.lookup(root) else { return None };
         if binding.kind != NameKind::Step || self.local(root).is_some() {
             return None;
@@ -312,16 +293,9 @@ impl Checker<'_> {
         match lookup {
             Lookup::Found(_) | Lookup::Later(_) => None,
             Lookup::Namespace => Some(match links.split_first() {
-                Some((ast::Link { kind: ast::LinkKind::Call { name: tool, .. }, span: call }, _)) => {
-                    let call = base.span.to(*call);
-                    let mut diagnostic =
-                        report::call_in_expression(Some(name), tool, call, self.origin, &self.scope.visible());
-                    if let Some(fix) = diagnostic.fix.as_mut() {
-                        // A step of its own always calls, and once.
-                        fix.safe = !self.lazy;
-                    }
-                    self.report(diagnostic);
-                    Typed::fail("a tool cannot be called inside an expression", span)
+                Some((ast::Link { kind: ast::LinkKind::Call { name: tool, arguments, .. }, span: call }, rest)) => {
+                    let typed = self.misplaced_call(Some(name), tool, arguments, base.span.to(*call));
+                    self.go_on(typed, rest, span)
                 }
                 _ => self.no_value(name, &Lookup::Namespace, base.span),
             }),
@@ -371,7 +345,7 @@ impl Checker<'_> {
             self.report(finding);
             return Some(self.go_on(Typed { ty, ..failed }, rest, span));
         }
-        if CONTEXTS.contains(&&**root)
+        if foreign::CONTEXTS.contains(&&**root)
             && shape == Shape::Field
             && let Lookup::Found(binding) = self.scope.lookup(&name.text)
         {

@@ -5,7 +5,7 @@ use crate::diag::foreign::{self, Certainty, MARKS};
 use crate::diag::{Edit, fix};
 use crate::source::Span;
 use crate::syntax::lower::{Damage, DamageKind};
-use crate::syntax::scan::{Delimiter, Scan, Token, TokenKind};
+use crate::syntax::scan::{Delimiter, STATEMENT_WORDS, Scan, Token, TokenKind};
 
 /// The place where a damaged text could not be read on.
 pub(super) struct Context<'s> {
@@ -128,6 +128,34 @@ impl<'s> Context<'s> {
     /// Whether this mark stands outside of all brackets.
     pub fn has_flat(&self, mark: &str) -> bool {
         self.flat().iter().any(|token| self.slice(*token) == mark)
+    }
+
+    /// Whether a block follows the damaged text or stands in it.
+    pub fn opens_block(&self) -> bool {
+        self.has_flat("}")
+            || self.text.get(self.damage.span.end as usize..).is_some_and(|rest| rest.trim_start().starts_with('{'))
+    }
+
+    /// Whether something stands before the damaged text on its line.
+    pub fn goes_on_a_line(&self) -> bool {
+        let before = self.first.checked_sub(1).and_then(|before| self.tokens.get(before));
+        let between = before.and_then(|before| self.text.get(before.end as usize..self.first_span().start as usize));
+        between.is_some_and(|between| !between.contains('\n'))
+    }
+
+    /// Whether the statement before the damaged text is a step.
+    pub fn stands_behind_step(&self) -> bool {
+        let before = self.tokens.get(..self.first).unwrap_or_default().iter().rev();
+        let mut words = before.filter(|token| token.kind == TokenKind::Word).map(|token| self.slice(*token));
+        words.find(|word| STATEMENT_WORDS.contains(word)) == Some("step")
+    }
+
+    /// Whether a function of this name is called between the beginning of the damaged text and this place.
+    pub fn calls_before(&self, function: &str) -> bool {
+        let tokens = self.tokens.get(self.first..self.found).unwrap_or_default();
+        tokens
+            .windows(2)
+            .any(|pair| matches!(pair, [name, open] if self.slice(*name) == function && self.slice(*open) == "("))
     }
 
     /// The closing bracket of the one that stands so many places behind the found token.

@@ -55,7 +55,7 @@ impl Hint {
 
 /// Looks for a habit at the place where reading stopped.
 pub(super) fn habit(context: &Context<'_>) -> Option<Diagnostic> {
-    const LOOKS: [fn(&Context<'_>) -> Option<Hint>; 16] = [
+    const LOOKS: [fn(&Context<'_>) -> Option<Hint>; 17] = [
         semicolon,
         colon,
         clause,
@@ -66,6 +66,7 @@ pub(super) fn habit(context: &Context<'_>) -> Option<Diagnostic> {
         dollar,
         words_around,
         choice,
+        trailing_if,
         written_type,
         assigned,
         time,
@@ -141,8 +142,7 @@ fn clause(context: &Context<'_>) -> Option<Hint> {
 /// `x => e`, `(x) => e`, `x -> e` and `lambda x: e` where a macro takes `x, e`.
 fn lambda(context: &Context<'_>) -> Option<Hint> {
     let found = context.found_text();
-    let (_, function) = context.around();
-    let folded = matches!(function, Some("reduce" | "fold" | "inject" | "accumulate"));
+    let folded = ["reduce", "fold", "inject", "accumulate"].iter().any(|function| context.calls_before(function));
     let arrow = matches!(found, "=>" | "->") && !context.wants_mark("=>") && !context.wants_mark("->");
     let in_parens = context.before_text(1) == ")" && arrow;
     let written = context.before_text(1) == "lambda" || (arrow && (in_parens || Context::is_word(context.before(1))));
@@ -316,6 +316,19 @@ fn choice(context: &Context<'_>) -> Option<Hint> {
     None
 }
 
+/// `reply x if c else y` and `step a = … if c`, of which the first part was read as a whole statement.
+fn trailing_if(context: &Context<'_>) -> Option<Hint> {
+    if context.first_text() != "if" || !context.goes_on_a_line() || context.opens_block() {
+        return None;
+    }
+    let span = context.first_span();
+    if context.has_flat("else") || !context.stands_behind_step() {
+        return Some(Hint::new(span, "`if` chooses between statements, not between values", note_of("if")));
+    }
+    let hint = Hint::new(span, "`if` is no clause of a step", foreign::word(CLAUSES, "if")?.help(None));
+    Some(hint.behind("step a = b.c() ").certainly(vec![replace(span, "when")]))
+}
+
 /// `list<string>` and `[string]`
 fn written_type(context: &Context<'_>) -> Option<Hint> {
     let (found, word) = (context.found_text(), context.before_text(1));
@@ -401,7 +414,7 @@ fn heads(context: &Context<'_>) -> Option<Hint> {
             Hint::new(span, "what is said where it does not hold stands behind `else`", "write `else`")
                 .certainly(vec![replace(span, " else")])
         }
-        ("if", _) if context.found().is_none() && !context.has_flat("{") => Hint::new(
+        ("if", _) if context.found().is_none() && !context.opens_block() => Hint::new(
             context.first_span(),
             "this `if` has no block",
             "write `if condition { … }`; the condition of a step is its clause `when condition`",
