@@ -107,7 +107,7 @@ test "one of two can be closed" for care {
     mock desk.close(id: 2) => fail tool.locked
     mock mail.send => { id: "M1" }
     expect reply == { closed: 1, sent: "M1" } && calls(desk.close) == 6
-    expect steps.letter.sent.arguments.body == "Hello ada,\nwe closed 1 tickets."
+    expect steps["letter.sent"]?.arguments.body == "Hello ada,\nwe closed 1 tickets."
 }
 
 test "nothing can be found, so nobody is told" for care {
