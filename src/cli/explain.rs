@@ -12,7 +12,7 @@ const EXAMPLES: &str = "\
 Examples:
   planrun explain                 every code, a line each
   planrun explain unknown-field   one code's page
-  planrun explain --language      the language on two pages";
+  planrun explain --language      the language in 4,000 tokens";
 
 /// Explain a code that `check` reports.
 #[derive(Debug, Args)]
@@ -21,7 +21,7 @@ pub struct Arguments {
     /// The code; without one, all are listed.
     #[arg(value_name = "CODE")]
     pub code: Option<String>,
-    /// Print the whole language on two pages, for the prompt of a model.
+    /// Print the whole language in 4,000 tokens, for the prompt of a model.
     #[arg(long, conflicts_with = "code")]
     pub language: bool,
 }

@@ -169,6 +169,8 @@ impl<'s> PlanChecker<'s> {
         let Some((namespace, place)) = written.namespace else { return self.own_callee(written) };
         let namespace = if self.names.is_namespace(namespace) {
             namespace
+        } else if self.own.contains_key(&written.tool.text) && !self.shared.tools.has_namespace(namespace) {
+            return self.own_with_namespace(written, namespace, place);
         } else {
             self.unknown_namespace(namespace, place, &written.tool.text)?
         };
@@ -183,6 +185,24 @@ impl<'s> PlanChecker<'s> {
 
     pub(super) fn callees(&self) -> Callees<'s> {
         Callees { shared: self.shared, own: self.own }
+    }
+
+    /// `self.other(…)`: a plan of this file behind a name that means nothing.
+    fn own_with_namespace<'w>(&mut self, written: &Written<'w>, namespace: &str, place: Span) -> Option<Callee<'w>>
+    where
+        's: 'w,
+    {
+        let name = &written.tool.text;
+        let message = format!("there is no namespace `{namespace}`");
+        let help = format!("`{name}` is a plan of this file, which is called by its name alone: `{}(…)`", quoted(name));
+        let mut diagnostic = Diagnostic::new(&codes::names::UNKNOWN_NAMESPACE, place, message).help(help);
+        if self.callees().find(None, name).is_some() {
+            let edit = Edit { span: Span { start: place.start, end: written.tool.span.start }, text: String::new() };
+            diagnostic = diagnostic.fix_all(format!("leave out `{namespace}.`"), vec![edit]);
+        }
+        self.diagnostics.push(diagnostic);
+        let Written { tool, arguments, span, .. } = *written;
+        self.own_callee(&Written { namespace: None, tool, arguments, span })
     }
 
     /// Reports a namespace that the file does not name, or that does not exist, and tells which one is meant: the nearest,

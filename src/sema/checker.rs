@@ -345,7 +345,9 @@ impl PlanChecker<'_> {
             Err(Collision::Twice(first)) => Some(super::finding::duplicate_name(what, name, first)),
             Err(Collision::Hides(outer)) => Some(super::finding::hiding_name(what, name, outer)),
         };
-        if let Some(finding) = finding {
+        // What could not be read may mean the name that it repeats.
+        let read = !self.shared.damage.iter().any(|damage| damage.contains(name.span));
+        if let Some(finding) = finding.filter(|_| read) {
             self.diagnostics.push(finding);
             self.ambiguous.insert(name.text.clone());
         }

@@ -54,7 +54,14 @@ impl PlanChecker<'_> {
             super::Lookup::Namespace | super::Lookup::Missing => {
                 let steps = self.open.iter().rev().flat_map(|block| block.steps.keys()).cloned().collect::<Vec<_>>();
                 let known = steps.iter().map(|name| &**name);
-                super::finding::unknown(&codes::names::UNKNOWN_NAME, "step", &name.text, name.span, known)
+                let unknown =
+                    super::finding::unknown(&codes::names::UNKNOWN_NAME, "step", &name.text, name.span, known);
+                if &*name.text == "none" {
+                    unknown
+                        .help("name the steps to wait for; what waits for nothing above it stands in `parallel { … }`")
+                } else {
+                    unknown
+                }
             }
         };
         self.diagnostics.push(diagnostic);
@@ -69,7 +76,7 @@ impl PlanChecker<'_> {
         for clause in &step.clauses {
             let reason = not_applicable(&clause.kind, subject);
             if let Some(reason) = reason.or_else(|| self.refused_in_undo(&clause.kind)) {
-                self.refuse_clause(clause, subject, reason);
+                self.refuse_clause(step, clause, subject, reason);
                 continue;
             }
             self.clause(step, clause, body, &mut checked);
@@ -187,11 +194,16 @@ impl PlanChecker<'_> {
         names.iter().filter_map(|name| self.settings().error_pattern(&name.text, name.span)).collect()
     }
 
-    fn refuse_clause(&mut self, clause: &ast::Clause, subject: Subject, reason: &str) {
+    fn refuse_clause(&mut self, step: &ast::Step, clause: &ast::Clause, subject: Subject, reason: &str) {
         let word = clause_word(&clause.kind);
         let message = format!("`{word}` cannot stand here: {reason}");
         let diagnostic = Diagnostic::new(&codes::failure::CLAUSE_NOT_APPLICABLE, clause.span, message);
-        let renamed = subject == Subject::Form && matches!(clause.kind, ast::ClauseKind::Expires(_));
+        // Of one that waits for somebody there is one bound; where it has that already, which of the two is meant?
+        let bounded = step.clauses.iter().any(|clause| matches!(clause.kind, ast::ClauseKind::Within(_)));
+        let expires = matches!(clause.kind, ast::ClauseKind::Expires(_));
+        let bounds = expires || matches!(clause.kind, ast::ClauseKind::Timeout(_));
+        let waits = matches!(subject, Subject::Form | Subject::Event);
+        let renamed = (expires && subject == Subject::Form) || (bounds && waits && !bounded);
         self.diagnostics.push(if renamed {
             let place = Span { start: clause.span.start, end: clause.span.start + Span::at(word.len()).start };
             diagnostic.help("write `within`: the same bound under its name").fix("write `within`", place, "within")

@@ -22,8 +22,8 @@ struct Onward {
     /// The index of the plan that is called.
     callee: usize,
     span: Span,
-    /// Whether the name is only nearly that of the plan.
-    misspelt: bool,
+    /// Whether a call is only meant: the name is misspelt, or a value is wanted at its place.
+    meant: bool,
 }
 
 /// Which plans are checked after which.
@@ -93,13 +93,19 @@ impl Walk<'_> {
             *position += 1;
             if let Some(first) = open.iter().position(|(plan, _)| *plan == call.callee) {
                 let circle = open.get(first..).unwrap_or_default().to_vec();
-                if !call.misspelt {
+                let (_, inner) = circle.split_last().unwrap_or((&(0, 0), &[]));
+                if !call.meant && !inner.iter().any(|open| self.under_way(open).is_some_and(|call| call.meant)) {
                     self.report(call, &circle);
                 }
             } else if self.done(call.callee).is_none() {
                 next = Some(call.callee);
             }
         }
+    }
+
+    /// The call that is followed from a plan.
+    fn under_way(&self, (plan, position): &(usize, usize)) -> Option<&Onward> {
+        self.calls.get(*plan)?.get(position.checked_sub(1)?)
     }
 
     fn done(&self, plan: usize) -> Option<Done> {
@@ -116,7 +122,7 @@ impl Walk<'_> {
                 own = with;
                 continue;
             }
-            if call.misspelt {
+            if call.meant {
                 continue;
             }
             let message = if with.row < MAX_ROWS {
@@ -148,9 +154,8 @@ impl Walk<'_> {
                 "a plan may not call itself, not even by way of others; `repeat` goes round a bounded number of times",
             );
         let inner = circle.split_last().map_or(&[][..], |(_, before)| before);
-        for (plan, position) in inner {
-            let on_the_way = position.checked_sub(1).and_then(|last| self.calls.get(*plan)?.get(last));
-            if let Some(on_the_way) = on_the_way {
+        for open in inner {
+            if let Some(on_the_way) = self.under_way(open) {
                 diagnostic = diagnostic.label(on_the_way.span, "it goes on from here");
             }
         }
@@ -178,10 +183,10 @@ impl Finder<'_> {
                 ast::StatementKind::If { arms, otherwise } => {
                     arms.iter().map(|(_, block)| block).chain(otherwise).for_each(|block| self.block(block));
                 }
+                ast::StatementKind::Let { value, .. } => self.call(value, true),
                 ast::StatementKind::Listener { body, .. } | ast::StatementKind::Parallel(body) => self.block(body),
                 ast::StatementKind::Policy(_)
                 | ast::StatementKind::Allow(_)
-                | ast::StatementKind::Let { .. }
                 | ast::StatementKind::Task { .. }
                 | ast::StatementKind::Set { .. }
                 | ast::StatementKind::Ensure { .. }
@@ -196,7 +201,7 @@ impl Finder<'_> {
 
     fn step(&mut self, step: &ast::Step) {
         match &step.body {
-            ast::StepBody::Call(call) => self.call(call),
+            ast::StepBody::Call(call) => self.call(call, false),
             ast::StepBody::Do(body) | ast::StepBody::Each { body, .. } | ast::StepBody::Repeat { body, .. } => {
                 self.block(body);
             }
@@ -211,7 +216,9 @@ impl Finder<'_> {
         for clause in &step.clauses {
             match &clause.kind {
                 ast::ClauseKind::Recover { body, .. } => self.arm(body),
-                ast::ClauseKind::Verify { call, .. } | ast::ClauseKind::Undo(ast::Undo::Call(call)) => self.call(call),
+                ast::ClauseKind::Verify { call, .. } | ast::ClauseKind::Undo(ast::Undo::Call(call)) => {
+                    self.call(call, false);
+                }
                 ast::ClauseKind::Undo(ast::Undo::Do(block)) => self.block(block),
                 ast::ClauseKind::When(_)
                 | ast::ClauseKind::After(_)
@@ -230,18 +237,18 @@ impl Finder<'_> {
 
     fn arm(&mut self, body: &ast::ArmBody) {
         match body {
-            ast::ArmBody::Expr(expression) => self.call(expression),
+            ast::ArmBody::Expr(expression) => self.call(expression, false),
             ast::ArmBody::Do(block) => self.block(block),
             ast::ArmBody::Ask { .. } | ast::ArmBody::Infer { .. } | ast::ArmBody::Fail { .. } => {}
         }
     }
 
-    fn call(&mut self, expression: &ast::Expr) {
+    fn call(&mut self, expression: &ast::Expr, meant: bool) {
         let Some(OwnCall { name, misspelt, .. }) = own_call(expression, self.names) else { return };
         let near = || closest(&name.text, self.names.keys().copied());
         let plan = if misspelt { near() } else { Some(&*name.text) };
         if let Some(callee) = plan.and_then(|plan| self.names.get(plan)) {
-            self.calls.push(Onward { callee: *callee, span: expression.span, misspelt });
+            self.calls.push(Onward { callee: *callee, span: expression.span, meant: meant || misspelt });
         }
     }
 }

@@ -34,6 +34,7 @@ mod journal;
 mod json_form;
 mod killed;
 mod machines;
+mod mistakes;
 mod mock;
 mod model;
 mod mutation;

@@ -342,4 +342,7 @@ pub static MARKS: &[Phrase] = &[
     ),
     told("spawn", "", "reads run at the same time by themselves, effects in `parallel { … }`: leave the word out"),
     told("async", "", "a step waits by itself for what it reads: leave the word out"),
+    told("call", "", "a step calls by itself: leave the word out"),
+    told("run", "", "a step calls by itself: leave the word out"),
+    told("invoke", "", "a step calls by itself: leave the word out"),
 ];

@@ -7,6 +7,7 @@ use super::{Checker, LinkOp, Node, Op, Typed, macros, report};
 use crate::builtins;
 use crate::diag::codes::types::NO_OVERLOAD;
 use crate::diag::foreign::Shape;
+use crate::diag::misspelt;
 use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::Type;
@@ -65,7 +66,7 @@ impl Checker<'_> {
         if let Some(link) = self.foreign_method(walk, name, arguments, span) {
             return link;
         }
-        let is_macro = macros::NAMES.contains(&&*name.text);
+        let is_macro = misspelt(&name.text, macros::NAMES.iter().copied()).is_some();
         if is_macro || walk.ty == Type::Invalid {
             self.passed_over(arguments);
         } else {

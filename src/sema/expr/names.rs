@@ -102,8 +102,16 @@ impl Checker<'_> {
             self.report(report::state_of_no_step(subject.span));
             return Typed::fail("only a step has a state", span);
         };
+        if let Some(ty) = self.local(name).map(|local| local.ty.clone()) {
+            let finding = report::state_of_no_step(subject.span);
+            self.report(match ty {
+                Type::Result(_) => finding.help(format!("whether it went well is `{name}.ok`")),
+                _ => finding,
+            });
+            return Typed { ty: Type::Bool, ..Typed::fail("only a step has a state", span) };
+        }
         match self.scope.lookup(name) {
-            Lookup::Found(binding) if binding.kind == NameKind::Step && self.local(name).is_none() => {
+            Lookup::Found(binding) if binding.kind == NameKind::Step => {
                 self.read(name, &binding, ReadKind::State, subject.span);
                 match test {
                     Some(test) => Typed::new(Op::Is { place: binding.place, test }, Type::Bool, span),

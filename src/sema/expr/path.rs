@@ -199,12 +199,16 @@ impl Checker<'_> {
     fn own_result(&self, walk: &Walk, name: &ast::Name) -> Option<Diagnostic> {
         let root = walk.root().filter(|_| walk.done == 0 && foreign::RESULTS.contains(&&*name.text))?;
         let Lookup::Found(binding) = self.scope.lookup(root) else { return None };
-        if binding.kind != NameKind::Step || self.local(root).is_some() {
+        if self.local(root).is_some() {
             return None;
         }
         let next = walk.links.get(1).map(|link| &link.kind);
         let known =
             matches!(next, Some(ast::LinkKind::Field { name, .. }) if field_names(&walk.ty).contains(&name.text));
+        // In its own clauses a step is a local name, like others that have no result.
+        if binding.kind != NameKind::Step && !(known && binding.kind == NameKind::Local) {
+            return None;
+        }
         Some(report::own_result(name, &walk.text(0), walk.base.span, known))
     }
 

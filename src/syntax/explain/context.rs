@@ -150,6 +150,19 @@ impl<'s> Context<'s> {
         words.find(|word| STATEMENT_WORDS.contains(word)) == Some("step")
     }
 
+    /// Whether this is among the classes behind `recover`.
+    pub fn caught(&self) -> bool {
+        let before = self.tokens.get(self.first..self.found).unwrap_or_default().iter().rev();
+        let mut texts = before.map(|token| self.slice(*token));
+        texts.find(|text| matches!(*text, "recover" | "=>" | "{" | "(")) == Some("recover")
+    }
+
+    /// The text before the innermost bracket that is open here.
+    pub fn opener(&self) -> &'s str {
+        let before = self.open().and_then(|index| index.checked_sub(1)).and_then(|before| self.token(before));
+        before.map_or("", |token| self.slice(token))
+    }
+
     /// Whether a function of this name is called between the beginning of the damaged text and this place.
     pub fn calls_before(&self, function: &str) -> bool {
         let tokens = self.tokens.get(self.first..self.found).unwrap_or_default();
@@ -465,17 +478,22 @@ impl<'s> Context<'s> {
 
     /// What encloses the place, and the word before it where it is a call.
     pub fn around(&self) -> (Around, Option<&'s str>) {
+        let open = self.open().and_then(|index| Some((index, self.token(index)?)));
+        open.map_or((Around::Nothing, None), |(index, token)| self.opened(index, token))
+    }
+
+    /// The innermost bracket that is open here.
+    fn open(&self) -> Option<usize> {
         let mut depth = 0_usize;
         for index in (self.first..self.found).rev() {
-            let Some(token) = self.token(index) else { break };
-            match token.kind {
+            match self.token(index)?.kind {
                 TokenKind::Close(_) | TokenKind::InterpolationEnd => depth += 1,
                 TokenKind::Open(_) | TokenKind::Interpolation if depth > 0 => depth -= 1,
-                TokenKind::Open(_) | TokenKind::Interpolation => return self.opened(index, token),
+                TokenKind::Open(_) | TokenKind::Interpolation => return Some(index),
                 TokenKind::Word | TokenKind::Number | TokenKind::Text | TokenKind::Symbol | TokenKind::Broken => {}
             }
         }
-        (Around::Nothing, None)
+        None
     }
 
     fn opened(&self, index: usize, token: Token) -> (Around, Option<&'s str>) {

@@ -55,7 +55,7 @@ impl Hint {
 
 /// Looks for a habit at the place where reading stopped.
 pub(super) fn habit(context: &Context<'_>) -> Option<Diagnostic> {
-    const LOOKS: [fn(&Context<'_>) -> Option<Hint>; 17] = [
+    const LOOKS: [fn(&Context<'_>) -> Option<Hint>; 18] = [
         semicolon,
         colon,
         clause,
@@ -71,6 +71,7 @@ pub(super) fn habit(context: &Context<'_>) -> Option<Diagnostic> {
         assigned,
         time,
         heads,
+        parts,
         double_braces,
         operators,
     ];
@@ -277,7 +278,7 @@ fn words_around(context: &Context<'_>) -> Option<Hint> {
     }
     let span = context.before(1)?.span();
     match word {
-        "await" | "async" | "spawn" => {
+        "await" | "async" | "spawn" | "call" | "run" | "invoke" => {
             let whole = Span { start: span.start, end: context.found_span().start };
             let hint = Hint::new(span, format!("`{word}` is no word of a step"), note_of(word));
             Some(hint.certainly(vec![replace(whole, "")]))
@@ -430,6 +431,15 @@ fn heads(context: &Context<'_>) -> Option<Hint> {
         ("let", _) if context.has_flat(",") => {
             Hint::new(span, "a `let` names one value", "write one `let` for each value")
         }
+        _ => return None,
+    })
+}
+
+/// Parts of steps as they are written elsewhere.
+fn parts(context: &Context<'_>) -> Option<Hint> {
+    let (first, found, span) = (context.first_text(), context.found_text(), context.found_span());
+    let before = context.before_text(1);
+    Some(match (first, found) {
         ("step", "->") if context.second_from_value("input") => {
             let hint =
                 Hint::new(span, "the question of `input` stands without parentheses", "write `input \"…\" -> { … }`");
@@ -437,9 +447,27 @@ fn heads(context: &Context<'_>) -> Option<Hint> {
         }
         (_, "(") if before == "recover" => Hint::new(
             span,
-            "the error is named with `as`",
-            "write `recover as e => …`, or the class: `recover transient as e => …`",
+            "what is caught stands without parentheses, and the error is named with `as`",
+            "write `recover transient, auth as e => …`, or `recover as e => …` for all of them",
         ),
+        (_, "|") if context.caught() => Hint::new(span, "classes stand behind each other with commas", "write `,`")
+            .certainly(vec![replace(span, ",")]),
+        (_, "}") if context.opener() == "undo" => {
+            Hint::new(span, "several steps stand in a `do`", "write `undo do { … }`, with a `step` for each call")
+        }
+        ("step", "{") if before == "parallel" => Hint::new(
+            span,
+            "`parallel` is no step of its own",
+            "write `parallel { step a = … step b = … }`; its names are visible below",
+        ),
+        ("step", "?") if context.around().0 == Around::Braces => Hint::new(
+            span,
+            "every field of a form has its place in the answer",
+            "a field that may be left out has a type that admits null: `note: string?`",
+        ),
+        ("step", "default") if context.around().0 == Around::Braces => {
+            Hint::new(span, "what stands in a field follows `=`", "write `=`").certainly(vec![replace(span, "=")])
+        }
         (_, "[") if before == "after" => {
             let hint = Hint::new(span, "the steps behind `after` stand without brackets", "write `after a, b`");
             match context.closing(0) {

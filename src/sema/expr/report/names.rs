@@ -100,6 +100,10 @@ pub(in crate::sema::expr) fn unknown_field(
         diagnostic
     };
     let mut diagnostic = with_names(diagnostic, &name.text, name.span, available);
+    if matches!(ty, Type::Result(_)) && diagnostic.help.is_none() {
+        diagnostic = diagnostic
+            .help(format!("whether it went well is `{path}.ok`, what came of it `{path}.value`, else `{path}.error`"));
+    }
     if quoted && let Some(fix) = &mut diagnostic.fix {
         for edit in &mut fix.edits {
             edit.text = Literal::String(edit.text.trim_matches('`').into()).to_string();
