@@ -17,7 +17,7 @@ use crate::tools::{self, effect_of};
 use crate::types::{Effect, Parameter, Signature, Type, encode};
 use crate::value::Value;
 
-impl<'s> PlanChecker<'s> {
+impl PlanChecker<'_> {
     /// Whether an expression has the shape of a call of a tool, so that it is checked as one.
     pub(super) fn is_call(&self, expression: &ast::Expr) -> bool {
         let Some(written) = self.written(expression) else { return false };
@@ -161,15 +161,12 @@ impl<'s> PlanChecker<'s> {
             return;
         }
         let at = self.diagnostics.len();
-        let fits = match parameter {
-            Some(parameter) => {
-                drop(self.argument(argument, parameter, callee));
-                self.diagnostics.len() == at
-            }
-            None => {
-                drop(self.value(&argument.value));
-                false
-            }
+        let fits = if let Some(parameter) = parameter {
+            drop(self.argument(argument, parameter, callee));
+            self.diagnostics.len() == at
+        } else {
+            drop(self.value(&argument.value));
+            false
         };
         let diagnostic = match parameter.filter(|parameter| !written.gives(&parameter.name)) {
             Some(parameter) => {
@@ -201,7 +198,7 @@ impl<'s> PlanChecker<'s> {
         let ast::ExprKind::Object(entries) = &argument.value.kind else { return false };
         let parameter = |entry: &ast::Entry| match &entry.key {
             ast::EntryKey::Name(name) => callee.parameters.iter().find(|parameter| parameter.name == name.text),
-            _ => None,
+            ast::EntryKey::Expr(_) => None,
         };
         if written.arguments.len() != 1 || entries.is_empty() || !entries.iter().all(|entry| parameter(entry).is_some())
         {

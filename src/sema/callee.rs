@@ -240,14 +240,13 @@ impl<'s> PlanChecker<'s> {
         's: 'w,
     {
         let tools = self.shared.tools;
-        let signature = match tools.find(catalog, &written.tool.text) {
-            Some(signature) => signature,
-            None => {
-                let what = format!("tool in `{namespace}` named");
-                let near =
-                    self.meant(&codes::names::UNKNOWN_TOOL, &what, (Some(namespace), written), tools.names(catalog))?;
-                tools.find(catalog, near)?
-            }
+        let signature = if let Some(signature) = tools.find(catalog, &written.tool.text) {
+            signature
+        } else {
+            let what = format!("tool in `{namespace}` named");
+            let near =
+                self.meant(&codes::names::UNKNOWN_TOOL, &what, (Some(namespace), written), tools.names(catalog))?;
+            tools.find(catalog, near)?
         };
         Some(tool_callee(signature))
     }
@@ -258,13 +257,12 @@ impl<'s> PlanChecker<'s> {
         's: 'w,
     {
         let find = |name: &str| plans.iter().find(|plan| &*plan.name == name);
-        let plan = match find(&written.tool.text) {
-            Some(plan) => plan,
-            None => {
-                let what = format!("plan in `{namespace}` named");
-                let names = plans.iter().map(|plan| &*plan.name);
-                find(self.meant(&codes::names::UNKNOWN_PLAN, &what, (Some(namespace), written), names)?)?
-            }
+        let plan = if let Some(plan) = find(&written.tool.text) {
+            plan
+        } else {
+            let what = format!("plan in `{namespace}` named");
+            let names = plans.iter().map(|plan| &*plan.name);
+            find(self.meant(&codes::names::UNKNOWN_PLAN, &what, (Some(namespace), written), names)?)?
         };
         Some(self.plan_callee(written, plan))
     }

@@ -101,11 +101,10 @@ impl Checker<'_> {
             self.report(said.of(report::unknown_function(name, namespace, &[])));
             return Typed { ty, ..failed };
         }
-        let typed = self.arguments(arguments);
+        let given = self.arguments(arguments);
         let method = builtins::method(&name.text).filter(|_| namespace.is_none());
-        let types: Vec<Type> = typed.into_iter().map(|typed| typed.ty).collect();
-        let given = method.map(|method| overload::resolve(method, &types));
-        let Some(Verdict::Gives(ty)) = given else {
+        let types: Vec<Type> = given.into_iter().map(|argument| argument.ty).collect();
+        let Some(Verdict::Gives(ty)) = method.map(|method| overload::resolve(method, &types)) else {
             self.report(report::unknown_function(name, namespace, &[]));
             return failed;
         };

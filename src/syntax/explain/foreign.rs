@@ -200,7 +200,7 @@ fn filled(text: &str) -> Option<String> {
             return None;
         }
         out.push_str(rest.get(..open)?);
-        out.push_str(&format!("${{{path}}}"));
+        out.extend(["${", path, "}"]);
         rest = rest.get(close + 1..)?;
     }
     if rest.contains('}') {

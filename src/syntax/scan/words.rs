@@ -91,10 +91,9 @@ fn ends_head(text: &str, tokens: &[Token], index: usize) -> bool {
                 return opens_parameters(text, tokens, at);
             }
             (TokenKind::Close(_), _) => depth += 1,
-            (TokenKind::Open(_), _) if depth == 0 => return false,
+            (TokenKind::Open(_), _) | (TokenKind::Symbol, "=") if depth == 0 => return false,
             (TokenKind::Open(_), _) => depth -= 1,
             (TokenKind::Symbol, "->") if depth == 0 => arrow = true,
-            (TokenKind::Symbol, "=") if depth == 0 => return false,
             _ => {}
         }
     }
