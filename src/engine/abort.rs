@@ -13,6 +13,9 @@ use crate::sema::{OnFailure, StepKind};
 impl Dispatcher<'_> {
     /// A step failed and nothing recovered it.
     pub(super) fn step_failed_for_good(&mut self, at: NodeRef, error: Arc<StepError>) {
+        if self.fails_later(&self.program(at.0), at, &error) {
+            return;
+        }
         if self.pauses(at, &error) {
             return self.park(at, error);
         }

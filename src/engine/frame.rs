@@ -49,6 +49,8 @@ pub(super) struct Frame {
     /// The statement that ends it early.
     pub taken: Option<Taken>,
     pub ending: Option<Ending>,
+    /// Failures of steps that have run ahead of effects above them, until those have ended.
+    pub late: BTreeMap<u32, Arc<StepError>>,
     /// Under `settle`: the first failure that nothing recovered.
     pub first_failure: Option<Arc<StepError>>,
     pub life: Life,
@@ -260,6 +262,7 @@ impl Frame {
             next: None,
             taken: None,
             ending: None,
+            late: BTreeMap::new(),
             first_failure: None,
             life: Life::Running,
             upstream: false,

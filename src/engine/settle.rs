@@ -14,7 +14,7 @@ use crate::eval::EvalError;
 use crate::graph::{Edge, Vertex};
 use crate::journal::{EventKind, OUTPUT, StepError};
 use crate::protocol::StepState;
-use crate::sema::{BlockId, Call, NodeKind, StepKind, Target};
+use crate::sema::{BlockId, Call, NodeKind, OnFailure, OrderClass, StepKind, Target};
 use crate::value::Value;
 
 /// The end of a node.
@@ -308,6 +308,10 @@ impl Dispatcher<'_> {
             !is_complete || self.waits_for_decisions(at)
         } else if self.taken(at).is_some() {
             self.waits_for_everything(at, node)
+        } else if self.frames[frame].late.contains_key(&node) {
+            self.fails_too_early(program, at)
+        } else if flags.has(Flags::GUARD_FAILED) && !flags.has(Flags::GUARD_UPSTREAM) {
+            entry.rest_waits > 0 || self.waits_for_place(program, at) || self.fails_too_early(program, at)
         } else {
             // A step whose guard failed may recover, in its place and with what its arms read.
             !in_vain && (entry.rest_waits > 0 || self.waits_for_place(program, at))
@@ -326,6 +330,37 @@ impl Dispatcher<'_> {
             Vertex::Barriers(place) => self.waits_for_decisions(at) || self.waits_for_barriers(at, place),
             Vertex::Everything(place) => self.waits_for_everything(at, place),
         }
+    }
+
+    /// Whether the failure of what waits for no place would come before an effect above it has ended: one after the other, that
+    /// comes first. What names others in `after` has no place, and in a `parallel` only an `if` has an order in it.
+    fn fails_too_early(&mut self, program: &Program, at: NodeRef) -> bool {
+        let block = self.block(program, at.0);
+        let Some(node) = block.nodes.get(at.1 as usize) else { return false };
+        if node.order() != OrderClass::Pure || !node.after.is_empty() {
+            return false;
+        }
+        let place = match block.parallel_around(at.1) {
+            Some(parallel) if !parallel.sequences.iter().any(|one| one.contains(&at.1)) => parallel.nodes.start,
+            Some(_) | None => at.1,
+        };
+        self.waits_for_barriers(at, place)
+    }
+
+    /// A step that waits for no place has failed: where that would end its block before an effect above it has ended, it is
+    /// kept until then.
+    pub(super) fn fails_later(&mut self, program: &Program, at: NodeRef, error: &Arc<StepError>) -> bool {
+        let (frame, node) = at;
+        let state = &self.frames[frame];
+        let settles = self.scopes[state.scope].policy.on_failure == OnFailure::Settle;
+        if settles || state.ending.is_some() || !self.fails_too_early(program, at) {
+            return false;
+        }
+        self.frames[frame].late.insert(node, error.clone());
+        let entry = self.frames[frame].node(node);
+        entry.state = StepState::Pending;
+        entry.flags.clear(Flags::READY);
+        true
     }
 
     fn waits_for_decisions(&mut self, (frame, node): NodeRef) -> bool {

@@ -30,6 +30,9 @@ impl Dispatcher<'_> {
             let end = if entry.flags.has(Flags::UPSTREAM) { End::Upstream } else { End::Completed(Value::Null) };
             return self.settle(at, end);
         }
+        if let Some(error) = self.frames[frame].late.remove(&node) {
+            return self.step_failed_for_good(at, error);
+        }
         if let Some(taken) = self.taken(at).cloned() {
             return self.take_effect(&program, at, &taken);
         }

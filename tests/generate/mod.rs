@@ -12,6 +12,7 @@ mod calls;
 mod catalog;
 mod conditions;
 mod dice;
+mod effects;
 mod expressions;
 mod functions;
 mod language;
@@ -26,6 +27,8 @@ mod words;
 
 pub use catalog::Tool;
 pub use dice::Dice;
+#[allow(unused_imports, reason = "each of its users needs another part")]
+pub use effects::{Effects, TOOLS, effects};
 #[allow(unused_imports, reason = "each of its users needs another part")]
 pub use mutate::mutated;
 

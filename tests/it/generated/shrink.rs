@@ -7,8 +7,17 @@ const TRIES: usize = 400;
 
 /// The project with as few lines in its main plan as are needed.
 pub fn shrunk(project: &Project, still: &dyn Fn(&Project) -> bool) -> Project {
-    let mut smallest = project.clone();
-    let mut lines: Vec<String> = project.main().lines().map(str::to_owned).collect();
+    let with = |text: &str| {
+        let mut made = project.clone();
+        text.clone_into(&mut made.plans[0].1);
+        made
+    };
+    with(&shrunk_text(project.main(), &|text| still(&with(text))))
+}
+
+/// The text with as few lines as are needed.
+pub fn shrunk_text(text: &str, still: &dyn Fn(&str) -> bool) -> String {
+    let mut lines: Vec<&str> = text.lines().collect();
     let mut chunk = (lines.len() / 2).max(1);
     let mut tries = 0;
     while tries < TRIES {
@@ -19,10 +28,8 @@ pub fn shrunk(project: &Project, still: &dyn Fn(&Project) -> bool) -> Project {
             let end = (start + chunk).min(lines.len());
             let mut fewer = lines.clone();
             fewer.drain(start..end);
-            let mut made = smallest.clone();
-            made.plans[0].1 = fewer.join("\n") + "\n";
-            if still(&made) {
-                (lines, smallest) = (fewer, made);
+            if still(&(fewer.join("\n") + "\n")) {
+                lines = fewer;
             } else {
                 start = end;
             }
@@ -32,5 +39,5 @@ pub fn shrunk(project: &Project, still: &dyn Fn(&Project) -> bool) -> Project {
         }
         chunk = (chunk / 2).max(1);
     }
-    smallest
+    lines.join("\n") + "\n"
 }

@@ -347,6 +347,46 @@ async fn r1_6_ready_steps_start_in_source_order() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn r1_1_a_condition_that_cannot_be_evaluated_fails_in_its_place() {
+    let late = [
+        "step v = b.write() when 10 / n > 2",
+        "if 10 / n > 2 { step v = b.write() }",
+        "if 10 / n > 2 { let m = n }",
+        "if 10 / n > 2 { if n > 0 { step v = b.write() } }",
+        "parallel { step v = b.write() when 10 / n > 2 }",
+    ];
+    for statement in late {
+        let body = format!("step w = a.write(x: 1) step u = a.write(x: 2) {statement}");
+        let ran = world().run(&format!("{TOOLS}\nplan p(n: int = 0) {{ {body} }}")).await;
+        assert_eq!((at(&ran, "a.write"), ran.class().as_str()), (vec![0, 10], "validation.expression"), "{statement}");
+        assert!(ran.calls("b.write").is_empty(), "{statement}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn r1_1_what_calls_nothing_and_fails_does_so_in_its_place() {
+    let late = [
+        "step v = do { ensure n > 3 else \"no\" yield n }",
+        "step v = match n { 0 => fail validation.ensure \"no\", _ => n }",
+        "parallel { step v = do { ensure n > 3 else \"no\" yield n } step x = b.write() }",
+    ];
+    for statement in late {
+        let body = format!("step w = a.write(x: 1) step u = a.write(x: 2) undo b.write(x: 9) {statement}");
+        let ran = world().run(&format!("{TOOLS}\nplan p(n: int = 0) {{ {body} }}")).await;
+        assert_eq!((at(&ran, "a.write"), ran.class().as_str()), (vec![0, 10], "validation.ensure"), "{statement}");
+        assert_eq!((ran.status("v"), ran.step("u").attributes), ("failed".into(), vec!["undone"]), "{statement}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn r1_1_a_failure_above_comes_before_one_that_waited_for_its_place() {
+    let fails = [after(10, crate::world::Script::Fail("tool.failed", planrun::protocol::Sent::Answered))];
+    let body = "step w = a.write() step v = do { ensure n > 3 else \"no\" yield n }";
+    let ran = world().tool("a.write", fails).run(&format!("{TOOLS}\nplan p(n: int = 0) {{ {body} }}")).await;
+    assert_eq!((ran.class().as_str(), ran.status("v").as_str()), ("tool.failed", "cancelled"));
+}
+
+#[tokio::test(start_paused = true)]
 async fn r1_abort_reads_are_cancelled_and_effects_in_flight_are_awaited() {
     let world = world()
         .tool("a.write", [after(500, give(json!(1)))])

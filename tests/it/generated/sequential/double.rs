@@ -1,0 +1,133 @@
+//! A tool double that writes down when each call begins and ends, and answers by nothing but the call itself.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use planrun::protocol::Sent;
+use planrun::tools::{Answer, CallError, Reply, Request, Transport};
+use planrun::types::ErrorClass;
+use serde_json::{Value as Json, json};
+use tokio::time::Instant;
+
+use crate::generate::Dice;
+
+/// One call, or a wait of the plan, as it was seen from outside.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Seen {
+    pub path: String,
+    /// The dotted name; `wait` for a wait.
+    pub tool: String,
+    pub arguments: String,
+    /// How often this path has been called, this time included.
+    pub attempt: u32,
+    /// Where it begins among all beginnings and ends, and when, in milliseconds.
+    pub begins: (usize, u128),
+    pub ends: Option<(usize, u128)>,
+}
+
+/// What was called, in order.
+#[derive(Default)]
+pub struct Book {
+    pub calls: Vec<Seen>,
+    marks: usize,
+}
+
+/// What decides the answers.
+#[derive(Clone, Copy, Debug)]
+pub struct Nature {
+    pub seed: u64,
+    /// Whether calls fail now and then.
+    pub rough: bool,
+}
+
+pub struct Double {
+    pub nature: Nature,
+    /// What decides how long answers take, and nothing else.
+    pub delays: u64,
+    pub begun: Instant,
+    pub book: Arc<Mutex<Book>>,
+}
+
+impl Book {
+    pub fn begin(&mut self, path: &str, tool: &str, arguments: &str, at: u128) -> usize {
+        let attempt = self.calls.iter().filter(|call| call.path == path).count() + 1;
+        let begins = (self.mark(), at);
+        let (path, tool, arguments) = (path.to_owned(), tool.to_owned(), arguments.to_owned());
+        let attempt = u32::try_from(attempt).unwrap();
+        self.calls.push(Seen { path, tool, arguments, attempt, begins, ends: None });
+        self.calls.len() - 1
+    }
+
+    pub fn end(&mut self, call: usize, at: u128) {
+        let mark = self.mark();
+        self.calls[call].ends = Some((mark, at));
+    }
+
+    fn mark(&mut self) -> usize {
+        self.marks += 1;
+        self.marks
+    }
+}
+
+/// What a tool says to an attempt.
+pub fn answer(nature: Nature, path: &str, tool: &str, attempt: u32) -> Result<Json, (ErrorClass, Sent)> {
+    let call = [path, tool].concat();
+    let hash = call.bytes().fold(u64::from(attempt), |hash, byte| hash.wrapping_mul(31).wrapping_add(u64::from(byte)));
+    let mut dice = Dice::new(nature.seed ^ hash.wrapping_mul(0x9e37_79b9));
+    let kinds: &[(&str, Sent)] = match tool {
+        "w.make" => &[
+            ("tool.busy", Sent::Refused),
+            ("tool.gone", Sent::Refused),
+            ("transient.unavailable", Sent::No),
+            ("auth.authorization", Sent::Answered),
+        ],
+        "w.send" | "w.drop" => &[("tool.busy", Sent::Refused), ("transient.unavailable", Sent::No)],
+        "w.put" => &[("transient.network", Sent::Maybe), ("transient.unavailable", Sent::No)],
+        "w.risk" => &[("transient.timeout", Sent::Maybe)],
+        "w.miss" => &[("tool.gone", Sent::Refused)],
+        _ => &[],
+    };
+    let one_in = match tool {
+        "w.miss" => 1,
+        "w.risk" => 3,
+        "w.put" => 4,
+        _ => 9,
+    };
+    let fails = (nature.rough || tool == "w.miss") && !kinds.is_empty() && dice.one_in(one_in);
+    if fails {
+        let (class, sent) = *dice.pick(kinds);
+        return Err((ErrorClass::find(class).unwrap(), sent));
+    }
+    Ok(json!(dice.below(6)))
+}
+
+impl Transport for Double {
+    fn call(&self, request: Request) -> Reply {
+        let (path, tool) = (request.path.to_string(), request.signature.path());
+        let arguments = request.arguments.to_json().to_string();
+        let now = |begun: Instant| begun.elapsed().as_millis();
+        // Reads are not written down, and answer by their arguments alone, since nothing orders them.
+        let is_read = matches!(&*tool, "w.look" | "w.miss");
+        let number = (!is_read).then(|| self.book.lock().unwrap().begin(&path, &tool, &arguments, now(self.begun)));
+        let attempt = number.map_or(1, |number| self.book.lock().unwrap().calls[number].attempt);
+        let by = if is_read { &arguments } else { &path };
+        let outcome = answer(self.nature, by, &tool, attempt).map(Answer::Json).map_err(|(class, sent)| CallError {
+            message: format!("made up: {class}"),
+            class,
+            sent,
+            retry_after: None,
+        });
+        let hash = path.bytes().fold(self.delays, |hash, byte| hash.wrapping_mul(31).wrapping_add(u64::from(byte)));
+        let wait = *Dice::new(hash).pick(&[0, 0, 10, 10, 25, 60, 1500]);
+        let (book, begun) = (self.book.clone(), self.begun);
+        if wait == 0 && hash.is_multiple_of(2) {
+            number.into_iter().for_each(|number| book.lock().unwrap().end(number, now(begun)));
+            return Reply::Now(outcome);
+        }
+        Reply::Later(Box::pin(async move {
+            tokio::time::sleep(Duration::from_millis(wait)).await;
+            number.into_iter().for_each(|number| book.lock().unwrap().end(number, now(begun)));
+            outcome
+        }))
+    }
+}

@@ -1,0 +1,755 @@
+//! What a plan means, statement after statement: which calls it makes, which of them come before which, and what it comes to.
+//!
+//! It walks the checked plan and knows nothing of graphs, of readiness or of time. Only where the language leaves something to
+//! the world it asks what the world has done: which of several failures beside each other came first, and how far the others
+//! had come by then.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use planrun::eval::{Environment, EvalError, evaluate};
+use planrun::protocol::{Sent, StepState};
+use planrun::sema::expr::Code;
+use planrun::sema::{
+    Block, BlockId, Call, Each, Node, NodeKind, OnFailure, Place, Plan, Repeat, Step, StepKind, Target, Wait,
+};
+use planrun::types::{ErrorClass, Signature, Validation};
+use planrun::value::{Key, Value};
+
+use super::double::{Nature, answer};
+use super::page::{Page, block_does, data};
+
+/// What the world decided.
+#[derive(Default)]
+pub struct World {
+    /// When each step settled, and as what.
+    pub settled: BTreeMap<String, (usize, StepState)>,
+    /// How often each path has been called.
+    pub attempts: BTreeMap<String, u32>,
+    /// Where each failure came from: the paths behind the failure of a step; of the run itself under the empty path.
+    pub origins: BTreeMap<String, Vec<String>>,
+}
+
+/// A call that is to be made.
+#[derive(Debug)]
+pub struct Expected {
+    pub path: String,
+    pub tool: String,
+    pub arguments: String,
+    pub attempt: u32,
+    /// Whether something beside it may have ended the run before it began.
+    pub optional: bool,
+    /// What a wait takes at least, in milliseconds.
+    pub takes: u128,
+}
+
+/// A failure.
+#[derive(Clone, Debug)]
+pub struct Fault {
+    pub class: ErrorClass,
+    /// The step, or the block of the statement.
+    pub origin: String,
+    /// A statement ended the block, whatever the policy says.
+    forced: bool,
+}
+
+/// What a run comes to.
+#[derive(Default)]
+pub struct Meaning {
+    pub calls: Vec<Expected>,
+    /// Pairs of calls, of which the first ends before the second begins.
+    pub before: Vec<(usize, usize)>,
+    pub error: Option<Fault>,
+    pub reply: Option<Value>,
+    /// What was taken back, in order, and whether that came to a good end.
+    pub undone: Vec<(String, bool)>,
+    /// The tasks of the plan with their contexts.
+    pub tasks: Vec<(String, Value)>,
+    /// Whether statements ran beside each other.
+    pub wide: bool,
+}
+
+/// How a step is undone.
+struct Done {
+    path: String,
+    frame: Rc<Frame>,
+    node: usize,
+    gave: Value,
+    optional: bool,
+    /// The step around it that takes its place, where that has worked.
+    covered: Option<String>,
+}
+
+struct Frame {
+    plan: Arc<Plan>,
+    block: BlockId,
+    outer: Option<Rc<Frame>>,
+    path: String,
+    slots: RefCell<Vec<Result<Value, EvalError>>>,
+    came: RefCell<Vec<Came>>,
+}
+
+/// What a statement came to.
+#[derive(Clone, Default)]
+struct Came {
+    /// Of a condition.
+    truth: Option<Result<bool, EvalError>>,
+    /// Why it gave nothing, where it did not.
+    nothing: Option<Fault>,
+}
+
+/// How a block ended.
+#[derive(Default)]
+struct Ended {
+    values: Vec<Value>,
+    next: Option<Value>,
+}
+
+/// What a statement does to its block.
+enum Flow {
+    On,
+    /// It does not run, since what it reads gave nothing.
+    Skipped,
+    Ends,
+    Fails(Fault),
+}
+
+/// Whether the conditions around a statement hold.
+enum Guard {
+    Holds,
+    False,
+    Upstream(Fault),
+    Failed,
+}
+
+pub struct Oracle<'a> {
+    nature: Nature,
+    world: &'a World,
+    meaning: Meaning,
+    log: Vec<Done>,
+    /// Whether the step at work has changed something.
+    changed: bool,
+    attempts: BTreeMap<String, u32>,
+    undoing: bool,
+}
+
+type Outcome<T> = Result<T, Fault>;
+
+/// What a plan means with this input.
+pub fn meaning(plan: &Arc<Plan>, input: i64, nature: Nature, world: &World) -> Meaning {
+    let meaning = Meaning::default();
+    let attempts = BTreeMap::new();
+    let mut oracle = Oracle { nature, world, meaning, log: Vec::new(), changed: false, attempts, undoing: false };
+    let frame = Frame::new(plan, BlockId(0), None, String::new());
+    frame.put(0, Value::Int(input));
+    let outcome = oracle.plan(&frame);
+    let (values, error) = match outcome {
+        Ok(ended) => (ended.values, None),
+        Err((ended, fault)) => (ended.values, Some(fault)),
+    };
+    let forced = error.as_ref().is_some_and(|fault| fault.forced);
+    let keeps = error.is_none() || plan.policy.on_failure == Some(OnFailure::Settle) && !forced;
+    let Oracle { mut meaning, .. } = oracle;
+    meaning.reply = values.last().cloned().filter(|_| keeps);
+    meaning.error = error;
+    let slot = |slot: u32| frame.slots.borrow()[slot as usize].clone().unwrap_or(Value::Null);
+    meaning.tasks = plan.tasks.iter().map(|task| (task.name.to_string(), slot(task.slot))).collect();
+    meaning
+}
+
+impl Frame {
+    fn new(plan: &Arc<Plan>, block: BlockId, outer: Option<Rc<Self>>, path: String) -> Rc<Self> {
+        let content = plan.block(block);
+        let path = match &content.label {
+            Some(label) => format!("{path}.{label}"),
+            None => path,
+        };
+        let slots = RefCell::new(vec![Ok(Value::Null); content.slots as usize]);
+        let came = RefCell::new(vec![Came::default(); content.nodes.len()]);
+        Rc::new(Self { plan: plan.clone(), block, outer, path, slots, came })
+    }
+
+    fn content(&self) -> &Block {
+        self.plan.block(self.block)
+    }
+
+    fn put(&self, slot: u32, value: Value) {
+        if let Some(place) = self.slots.borrow_mut().get_mut(slot as usize) {
+            *place = Ok(value);
+        }
+    }
+
+    fn path_of(&self, node: &Node) -> String {
+        match &node.name {
+            Some(name) if self.path.is_empty() => name.to_string(),
+            Some(name) => format!("{}.{name}", self.path),
+            None => self.path.clone(),
+        }
+    }
+
+    fn around(&self, up: u16) -> &Self {
+        (0..up).fold(self, |frame, _| frame.outer.as_deref().unwrap())
+    }
+
+    fn evaluate(&self, code: &Code) -> Result<Value, EvalError> {
+        evaluate(code, self)
+    }
+
+    fn truth(&self, code: &Code) -> Result<bool, EvalError> {
+        self.evaluate(code).map(|value| value == Value::Bool(true))
+    }
+
+    fn settles(&self) -> bool {
+        self.plan.policy.on_failure == Some(OnFailure::Settle)
+    }
+}
+
+impl Environment for Frame {
+    fn value(&self, place: Place) -> Result<Value, EvalError> {
+        self.around(place.up).slots.borrow()[place.slot as usize].clone()
+    }
+
+    fn state(&self, _: Place) -> StepState {
+        unreachable!("no generated plan asks for states")
+    }
+
+    fn winner(&self, _: Place) -> Option<Arc<str>> {
+        unreachable!("no generated plan asks who won")
+    }
+}
+
+impl Oracle<'_> {
+    /// A plan instance: what it did is taken back where it fails.
+    fn plan(&mut self, frame: &Rc<Frame>) -> Result<Ended, (Ended, Fault)> {
+        let (first_call, first_done) = self.mark();
+        let outcome = self.block(frame, false);
+        if let Err((_, fault)) = &outcome {
+            let aborts = fault.forced || !frame.settles();
+            // Where something beside it has ended the run, the caller takes back what it did.
+            let settled = self.world.settled.get(&frame.path);
+            let is_cut = settled.is_none_or(|(_, state)| *state == StepState::Cancelled) && !frame.path.is_empty();
+            if aborts && !is_cut && frame.plan.policy.on_failure != Some(OnFailure::Pause) {
+                self.take_back(first_call, first_done);
+            }
+        }
+        outcome
+    }
+
+    /// The statements of a block, one after the other.
+    fn block(&mut self, frame: &Rc<Frame>, round: bool) -> Result<Ended, (Ended, Fault)> {
+        let mut page = Page::default();
+        let count = frame.content().nodes.len();
+        let mut ended = Ended::default();
+        let mut starts = vec![(0, 0); count + 1];
+        let (mut faults, mut kept): (Vec<(usize, Fault)>, Vec<Fault>) = (Vec::new(), Vec::new());
+        let mut over = None;
+        for index in 0..count {
+            starts[index] = self.mark();
+            page.add(&frame.plan, frame.content());
+            if over.is_none() && matches!(guard(frame, &frame.content().nodes[index]), Guard::False) {
+                page.skip(&frame.plan, frame.content(), true);
+                continue;
+            }
+            if over.is_some() || faults.iter().any(|(failed, _)| page.is_before(*failed, index)) {
+                continue;
+            }
+            match self.statement(frame, index, round, &mut ended) {
+                Flow::On => {}
+                Flow::Skipped => page.skip(&frame.plan, frame.content(), false),
+                Flow::Ends => over = Some(index),
+                Flow::Fails(fault) if fault.forced || !frame.settles() => {
+                    let node = &frame.content().nodes[index];
+                    if may_end(node) {
+                        // What ends its block does so when all above it is over, and all below it is skipped.
+                        over = Some(index);
+                    } else if node.after.is_empty() {
+                        page.place(&frame.plan, frame.content());
+                    }
+                    faults.push((index, fault));
+                }
+                Flow::Fails(fault) => kept.push(fault),
+            }
+        }
+        starts[count] = self.mark();
+        self.order(&page, &starts, over);
+        if let Some((failed, fault)) = self.first(&frame.path, faults) {
+            let surely = |index: usize| {
+                index == failed || page.is_before(index, failed) || over == Some(failed) && index < failed
+            };
+            for index in (0..count).filter(|index| !surely(*index)) {
+                self.make_optional(starts[index], starts[index + 1]);
+            }
+            return Err((ended, fault));
+        }
+        let kept = kept.into_iter().map(|fault| (0, fault)).collect();
+        match self.first(&frame.path, kept) {
+            Some((_, fault)) => Err((ended, fault)),
+            None => Ok(ended),
+        }
+    }
+
+    /// Notes which calls of a block come before which.
+    fn order(&mut self, page: &Page, starts: &[(usize, usize)], over: Option<usize>) {
+        for below in 0..starts.len() - 1 {
+            for above in 0..below {
+                let (one, other) = (starts[above].0..starts[above + 1].0, starts[below].0..starts[below + 1].0);
+                if page.is_before(above, below) || over == Some(below) {
+                    self.then(one, other);
+                } else if !one.is_empty() && !other.is_empty() {
+                    self.meaning.wide = true;
+                }
+            }
+        }
+    }
+
+    fn then(&mut self, above: std::ops::Range<usize>, below: std::ops::Range<usize>) {
+        let pairs = above.flat_map(|one| below.clone().map(move |other| (one, other)));
+        self.meaning.before.extend(pairs);
+    }
+
+    fn make_optional(&mut self, from: (usize, usize), to: (usize, usize)) {
+        self.meaning.calls[from.0..to.0].iter_mut().for_each(|call| call.optional = true);
+        self.meaning.wide |= from.0 < to.0;
+        let end = to.1.min(self.log.len());
+        self.log[from.1.min(end)..end].iter_mut().for_each(|done| done.optional = true);
+    }
+
+    /// The failure that came first: the only one, or the one that the world has seen first.
+    fn first(&self, owner: &str, mut faults: Vec<(usize, Fault)>) -> Option<(usize, Fault)> {
+        let origins = self.world.origins.get(owner);
+        let seen = |fault: &Fault| origins.is_some_and(|origins| origins.contains(&fault.origin));
+        let first = faults.iter().position(|(_, fault)| faults.len() > 1 && seen(fault)).unwrap_or(0);
+        (!faults.is_empty()).then(|| faults.swap_remove(first))
+    }
+
+    fn statement(&mut self, frame: &Rc<Frame>, index: usize, round: bool, ended: &mut Ended) -> Flow {
+        let node = &frame.content().nodes[index];
+        let guarded = !node.guard.is_empty();
+        let may_end = may_end(node);
+        match guard(frame, node) {
+            Guard::Holds => {}
+            Guard::False => return Flow::On,
+            // One whose condition has no value counts as taken.
+            Guard::Upstream(fault) if may_end => return Flow::Fails(Fault { forced: true, ..fault }),
+            Guard::Upstream(fault) => return give_nothing(frame, index, fault),
+            Guard::Failed => {
+                let fault = expression(&frame.path_of(node));
+                let Some(step) = node.step() else { return Flow::Fails(Fault { forced: true, ..fault }) };
+                return self.settle_step(frame, index, step, Err(fault), false, self.mark());
+            }
+        }
+        let sources = data(&frame.plan, frame.content(), index);
+        let upstream = sources.iter().find_map(|above| frame.came.borrow()[*above].nothing.clone());
+        if let Some(fault) = upstream {
+            if matches!(node.kind, NodeKind::Ensure { .. }) {
+                return Flow::Fails(Fault { forced: true, ..fault });
+            }
+            if guarded && may_end && !matches!(node.kind, NodeKind::Fail(_)) {
+                return Flow::Ends;
+            }
+            return give_nothing(frame, index, fault);
+        }
+        let broken = |_: EvalError| Flow::Fails(Fault { forced: true, ..expression(&frame.path_of(node)) });
+        match &node.kind {
+            NodeKind::Condition(code) => {
+                frame.came.borrow_mut()[index].truth = Some(frame.truth(code));
+                Flow::On
+            }
+            NodeKind::Let(code) => {
+                let value = frame.evaluate(code);
+                frame.slots.borrow_mut()[node.slot.unwrap() as usize] = value;
+                Flow::On
+            }
+            NodeKind::Ensure { condition, .. } => match frame.truth(condition) {
+                Ok(true) => Flow::On,
+                Ok(false) => Flow::Fails(ended_by(ErrorClass::Validation(Validation::Ensure), frame)),
+                Err(error) => broken(error),
+            },
+            NodeKind::Fail(failing) => Flow::Fails(ended_by(failing.class.clone(), frame)),
+            NodeKind::Reply(code) | NodeKind::Yield(code) => match frame.evaluate(code) {
+                Ok(value) => {
+                    ended.values.push(value);
+                    if guarded && !round { Flow::Ends } else { Flow::On }
+                }
+                Err(error) => broken(error),
+            },
+            NodeKind::Next(code) => match frame.evaluate(code) {
+                Ok(value) => {
+                    ended.next = Some(value).filter(|value| *value != Value::Null);
+                    if guarded { Flow::Ends } else { Flow::On }
+                }
+                Err(error) => broken(error),
+            },
+            NodeKind::Task(_) | NodeKind::Set(_) => self.task(frame, node).map_or_else(broken, |()| Flow::On),
+            NodeKind::Step(step) => self.step(frame, index, step),
+            NodeKind::Listener(_) => unreachable!("no generated plan listens"),
+        }
+    }
+
+    fn task(&mut self, frame: &Rc<Frame>, node: &Node) -> Result<(), EvalError> {
+        let (id, context) = match &node.kind {
+            NodeKind::Set(set) => (set.task, set.context.as_ref().map(|code| frame.evaluate(code)).transpose()?),
+            NodeKind::Task(id) => (*id, None),
+            _ => return Ok(()),
+        };
+        let slot = frame.plan.task(id).slot;
+        let old = frame.slots.borrow()[slot as usize].clone()?;
+        let mut entries: IndexMap<Key, Value> = match old {
+            Value::Map(map) => (*map).clone(),
+            _ => [(Key::from("note"), Value::Null)].into_iter().collect(),
+        };
+        if let Some(Value::Map(given)) = context {
+            entries.extend(given.iter().map(|(key, value)| (key.clone(), value.clone())));
+        }
+        frame.put(slot, Value::Map(Arc::new(entries)));
+        Ok(())
+    }
+
+    fn step(&mut self, frame: &Rc<Frame>, index: usize, step: &Step) -> Flow {
+        let around = std::mem::replace(&mut self.changed, false);
+        let mark = self.mark();
+        let outcome = self.body(frame, index, step);
+        let changed = self.changed;
+        let flow = self.settle_step(frame, index, step, outcome, changed, mark);
+        self.changed |= around | changed;
+        flow
+    }
+
+    /// The arms of a step, and what it leaves behind. `mark`: how far things were before it.
+    fn settle_step(
+        &mut self,
+        frame: &Rc<Frame>,
+        index: usize,
+        step: &Step,
+        outcome: Outcome<Value>,
+        changed: bool,
+        mark: (usize, usize),
+    ) -> Flow {
+        let node = &frame.content().nodes[index];
+        let path = frame.path_of(node);
+        let is_call = matches!(&step.kind, StepKind::Call(Call { target: Target::Tool(_), .. }));
+        let worked = outcome.is_ok();
+        let gave = outcome.as_ref().ok().cloned().unwrap_or(Value::Null);
+        let arm = outcome.as_ref().err().and_then(|fault| step.recover.iter().find(|arm| arm.catches(&fault.class)));
+        let outcome = match (outcome, arm) {
+            (Err(fault), Some(arm)) => {
+                let body = Frame::new(&frame.plan, arm.body, Some(frame.clone()), path.clone());
+                body.put(0, error_value(&fault));
+                let so_far = self.meaning.calls.len();
+                let ended = self.block(&body, false);
+                self.then(mark.0..so_far, so_far..self.meaning.calls.len());
+                ended.map(value_of).map_err(|(_, fault)| fault)
+            }
+            (outcome, _) => outcome,
+        };
+        if step.undo().is_some() && changed && (is_call || worked) {
+            if worked {
+                for inner in &mut self.log[mark.1..] {
+                    inner.covered.get_or_insert_with(|| path.clone());
+                }
+            }
+            let covered = None;
+            self.log.push(Done { path, frame: frame.clone(), node: index, gave, optional: false, covered });
+        }
+        match outcome {
+            Ok(value) => {
+                frame.put(node.slot.unwrap(), value);
+                Flow::On
+            }
+            Err(fault) => {
+                frame.came.borrow_mut()[index].nothing = Some(fault.clone());
+                Flow::Fails(Fault { forced: false, ..fault })
+            }
+        }
+    }
+
+    /// How many calls there are so far, and how many steps that can be undone.
+    fn mark(&self) -> (usize, usize) {
+        (self.meaning.calls.len(), self.log.len())
+    }
+
+    fn body(&mut self, frame: &Rc<Frame>, index: usize, step: &Step) -> Outcome<Value> {
+        let path = frame.path_of(&frame.content().nodes[index]);
+        match &step.kind {
+            StepKind::Call(call) => match &call.target {
+                Target::Tool(signature) => self.call(frame, &path, step, call, signature),
+                Target::Plan(called, _) => {
+                    let called = &frame.plan.plans[*called];
+                    let inner = Frame::new(called, BlockId(0), None, path.clone());
+                    for (name, value) in arguments(frame, call, &path)? {
+                        let slot = called.parameters.iter().position(|parameter| parameter.name == name).unwrap();
+                        inner.put(u32::try_from(slot).unwrap(), value);
+                    }
+                    self.plan(&inner).map(value_of).map_err(|(_, fault)| fault)
+                }
+            },
+            StepKind::Do(body) => self.inner(frame, *body, &path),
+            StepKind::Each(each) => self.each(frame, &path, each),
+            StepKind::Repeat(repeat) => self.repeat(frame, &path, repeat),
+            StepKind::Match { subject, arms } => {
+                let value = frame.evaluate(subject).map_err(|_| expression(&path))?;
+                let (_, body) = arms.iter().find(|(pattern, _)| pattern.matches(&value)).unwrap();
+                self.inner(frame, *body, &path)
+            }
+            StepKind::Race(branches) => {
+                let all: Vec<_> = branches.iter().map(|(_, body)| self.inner(frame, *body, &path)).collect();
+                let won = all.iter().position(Result::is_ok).unwrap_or(all.len() - 1);
+                all.into_iter().nth(won).unwrap()
+            }
+            StepKind::Wait(wait) => {
+                let Wait::For(code) = &**wait else { unreachable!("generated plans wait for a while") };
+                let Ok(Value::Duration(nanos)) = frame.evaluate(code) else { return Err(expression(&path)) };
+                let takes = u128::try_from(nanos).unwrap() / 1_000_000;
+                self.expect(&path, "wait", "", takes);
+                Ok(Value::Null)
+            }
+            StepKind::Ask(_) | StepKind::Infer(_) | StepKind::Input(_) | StepKind::Damaged => {
+                unreachable!("no generated plan has one")
+            }
+        }
+    }
+
+    fn inner(&mut self, frame: &Rc<Frame>, body: BlockId, path: &str) -> Outcome<Value> {
+        let inner = Frame::new(&frame.plan, body, Some(frame.clone()), path.to_owned());
+        self.block(&inner, false).map(value_of).map_err(|(_, fault)| fault)
+    }
+
+    fn each(&mut self, frame: &Rc<Frame>, path: &str, each: &Each) -> Outcome<Value> {
+        let bound = |code: &Option<Code>| code.as_ref().map(|code| frame.evaluate(code)).transpose();
+        let list = frame.evaluate(&each.list).map_err(|_| expression(path))?;
+        let (max, width) = (bound(&each.max), bound(&each.parallel));
+        let (Value::List(list), Ok(max), Ok(width)) = (list, max, width) else { return Err(expression(path)) };
+        if max.is_some_and(|max| list.len() > usize::try_from(whole(&max)).unwrap()) {
+            return Err(expression(path));
+        }
+        let in_turn =
+            width.map_or_else(|| !block_does(&frame.plan, each.body).floats(), |width| width == Value::Int(1));
+        let (mut values, mut faults) = (Vec::new(), Vec::new());
+        let mut starts = Vec::new();
+        for (index, element) in list.iter().enumerate() {
+            starts.push(self.mark());
+            if in_turn && !faults.is_empty() {
+                continue;
+            }
+            let inner = Frame::new(&frame.plan, each.body, Some(frame.clone()), format!("{path}[{index}]"));
+            inner.put(0, element.clone());
+            inner.put(1, Value::Int(i64::try_from(index).unwrap()));
+            match self.block(&inner, false).map(value_of).map_err(|(_, fault)| fault) {
+                Ok(value) if each.settle => values.push(result_value(Ok(value))),
+                Err(fault) if each.settle => values.push(result_value(Err(&fault))),
+                Ok(value) => values.push(value),
+                Err(fault) => faults.push((index, fault)),
+            }
+        }
+        starts.push(self.mark());
+        for below in 0..list.len() {
+            let (above, below) = (starts[0].0..starts[below].0, starts[below].0..starts[below + 1].0);
+            if in_turn {
+                self.then(above, below);
+            } else if !above.is_empty() && !below.is_empty() {
+                self.meaning.wide = true;
+            }
+        }
+        let Some((failed, fault)) = self.first(path, faults) else { return Ok(Value::List(Arc::new(values))) };
+        for index in (0..list.len()).filter(|index| *index != failed && !in_turn) {
+            self.make_optional(starts[index], starts[index + 1]);
+        }
+        Err(fault)
+    }
+
+    fn repeat(&mut self, frame: &Rc<Frame>, path: &str, repeat: &Repeat) -> Outcome<Value> {
+        let mut carried = frame.evaluate(&repeat.initial).map_err(|_| expression(path))?;
+        let max = repeat.max.as_ref().map(|code| frame.evaluate(code)).transpose().map_err(|_| expression(path))?;
+        let max = max.map_or(i64::MAX, |max| whole(&max));
+        let first = self.meaning.calls.len();
+        let mut yields = Vec::new();
+        for round in 0.. {
+            if round >= max {
+                return Err(expression(path));
+            }
+            let so_far = self.meaning.calls.len();
+            let inner = Frame::new(&frame.plan, repeat.body, Some(frame.clone()), format!("{path}[{round}]"));
+            inner.put(0, carried);
+            let ended = self.block(&inner, true).map_err(|(_, fault)| fault);
+            self.then(first..so_far, so_far..self.meaning.calls.len());
+            let ended = ended?;
+            yields.extend(ended.values);
+            match ended.next {
+                Some(next) => carried = next,
+                None => break,
+            }
+        }
+        Ok(Value::List(Arc::new(yields)))
+    }
+
+    fn expect(&mut self, path: &str, tool: &str, arguments: &str, takes: u128) -> u32 {
+        let attempt = self.attempts.entry(path.to_owned()).or_default();
+        *attempt += 1;
+        let (path, tool, arguments) = (path.to_owned(), tool.to_owned(), arguments.to_owned());
+        self.meaning.calls.push(Expected { path, tool, arguments, attempt: *attempt, optional: false, takes });
+        *attempt
+    }
+
+    /// A call with its retries.
+    fn call(&mut self, frame: &Frame, path: &str, step: &Step, call: &Call, tool: &Signature) -> Outcome<Value> {
+        let map: IndexMap<Key, Value> =
+            arguments(frame, call, path)?.into_iter().map(|(name, value)| (Key::String(name), value)).collect();
+        let (sent, name) = (Value::Map(Arc::new(map)).to_json().to_string(), tool.path());
+        if call.effect.floats() {
+            return answer(self.nature, &sent, &name, 1)
+                .map(|json| Value::Int(json.as_i64().unwrap()))
+                .map_err(|(class, _)| Fault { class, origin: path.to_owned(), forced: false });
+        }
+        let retry = step.retry();
+        let tries = retry.and_then(|retry| retry.attempts).unwrap_or(3);
+        let tries = if retry.is_some() || call.effect.repeatable() || self.undoing { tries } else { 1 };
+        let first = self.meaning.calls.len();
+        let mut doubt = false;
+        for number in 1.. {
+            let attempt = self.expect(path, &name, &sent, 0);
+            let last = self.meaning.calls.len() - 1;
+            self.then(first..last, last..last + 1);
+            let (class, sent) = match answer(self.nature, path, &name, attempt) {
+                Ok(json) => {
+                    self.changed = true;
+                    return Ok(Value::Int(json.as_i64().unwrap()));
+                }
+                Err(said) => said,
+            };
+            doubt |= sent == Sent::Maybe;
+            let unknown = sent == Sent::Maybe && !call.effect.repeatable();
+            let class = if unknown { ErrorClass::UnknownOutcome } else { class };
+            let wanted = match retry.and_then(|retry| retry.on.as_ref()) {
+                Some(patterns) => patterns.iter().any(|pattern| pattern.matches(&class)),
+                None => matches!(class, ErrorClass::Transient(_)),
+            };
+            if unknown || !wanted || number >= tries {
+                self.changed |= doubt;
+                return Err(Fault { class, origin: path.to_owned(), forced: false });
+            }
+        }
+        unreachable!("attempts have an end")
+    }
+
+    /// Whether one of the attempts that something else has not kept from being made has, or may have, changed something.
+    fn may_have_happened(&self, path: &str, tool: &Signature) -> bool {
+        let made = self.world.attempts.get(path).copied().unwrap_or_default();
+        let changed = |attempt: u32| !matches!(answer(self.nature, path, &tool.path(), attempt), Err((_, sent)) if sent != Sent::Maybe);
+        (1..=made).any(changed)
+    }
+
+    /// What a plan instance did is taken back, last first.
+    fn take_back(&mut self, first_call: usize, first_done: usize) {
+        let mut done: Vec<Done> = self.log.drain(first_done..).collect();
+        let settled = |path: &str| self.world.settled.get(path).copied();
+        let is_complete = |path: &str| settled(path).is_some_and(|(_, state)| state == StepState::Completed);
+        if self.meaning.wide {
+            let happened = |done: &Done| {
+                let node = &done.frame.content().nodes[done.node];
+                match &node.step().unwrap().kind {
+                    StepKind::Call(Call { target: Target::Tool(tool), .. }) => self.may_have_happened(&done.path, tool),
+                    _ => is_complete(&done.path),
+                }
+            };
+            done.retain(|done| !done.optional || happened(done));
+            done.sort_by_key(|done| settled(&done.path).map(|(number, _)| number));
+        }
+        let wide = self.meaning.wide;
+        done.retain(|done| done.covered.as_ref().is_none_or(|outer| wide && !is_complete(outer)));
+        let before = self.meaning.calls.len();
+        let outer = std::mem::replace(&mut self.undoing, true);
+        let changed = self.changed;
+        for done in done.iter().rev() {
+            let undo = done.frame.content().nodes[done.node].step().and_then(Step::undo).unwrap();
+            let path = format!("{}.undo", done.path);
+            let inner = Frame::new(&done.frame.plan, undo.body, Some(done.frame.clone()), path);
+            inner.put(0, done.gave.clone());
+            let so_far = self.meaning.calls.len();
+            let outcome = self.block(&inner, false);
+            self.then(before..so_far, so_far..self.meaning.calls.len());
+            self.meaning.undone.push((done.path.clone(), outcome.is_ok()));
+        }
+        (self.undoing, self.changed) = (outer, changed);
+        self.then(first_call..before, before..self.meaning.calls.len());
+    }
+}
+
+fn guard(frame: &Frame, node: &Node) -> Guard {
+    let came = frame.came.borrow();
+    let mut failed = false;
+    let mut holds = true;
+    for atom in &node.guard {
+        let condition = &came[atom.condition.0 as usize];
+        if let Some(fault) = &condition.nothing {
+            return Guard::Upstream(fault.clone());
+        }
+        match &condition.truth {
+            Some(Ok(truth)) => holds &= *truth != atom.negated,
+            Some(Err(_)) => failed = true,
+            None => holds = false,
+        }
+    }
+    if let Some(fault) = node.after.iter().find_map(|after| came[after.node.0 as usize].nothing.clone()) {
+        return Guard::Upstream(fault);
+    }
+    match (failed, holds) {
+        (true, _) => Guard::Failed,
+        (false, true) => Guard::Holds,
+        (false, false) => Guard::False,
+    }
+}
+
+/// Whether it is a statement that can end its block.
+fn may_end(node: &Node) -> bool {
+    matches!(
+        node.kind,
+        NodeKind::Ensure { .. } | NodeKind::Fail(_) | NodeKind::Reply(_) | NodeKind::Yield(_) | NodeKind::Next(_)
+    )
+}
+
+fn give_nothing(frame: &Frame, index: usize, fault: Fault) -> Flow {
+    frame.came.borrow_mut()[index].nothing = Some(fault);
+    Flow::Skipped
+}
+
+fn arguments(frame: &Frame, call: &Call, path: &str) -> Outcome<Vec<(Arc<str>, Value)>> {
+    let argument = |(name, code): &(Arc<str>, Code)| frame.evaluate(code).map(|value| (name.clone(), value));
+    call.arguments.iter().map(argument).collect::<Result<_, _>>().map_err(|_| expression(path))
+}
+
+fn expression(origin: &str) -> Fault {
+    let class = ErrorClass::Validation(Validation::Expression);
+    Fault { class, origin: origin.to_owned(), forced: false }
+}
+
+fn ended_by(class: ErrorClass, frame: &Frame) -> Fault {
+    Fault { class, origin: frame.path.clone(), forced: true }
+}
+
+fn whole(value: &Value) -> i64 {
+    let Value::Int(number) = value else { panic!("{value} is no whole number") };
+    *number
+}
+
+fn value_of(mut ended: Ended) -> Value {
+    ended.values.pop().unwrap_or(Value::Null)
+}
+
+/// What a plan sees of an error, as far as generated plans ask.
+fn error_value(fault: &Fault) -> Value {
+    map([("class", Value::String(fault.class.to_string().into()))])
+}
+
+fn result_value(outcome: Result<Value, &Fault>) -> Value {
+    match outcome {
+        Ok(value) => map([("ok", Value::Bool(true)), ("value", value)]),
+        Err(fault) => map([("ok", Value::Bool(false)), ("error", error_value(fault))]),
+    }
+}
+
+fn map<const COUNT: usize>(entries: [(&str, Value); COUNT]) -> Value {
+    Value::Map(Arc::new(entries.into_iter().map(|(name, value)| (Key::from(name), value)).collect()))
+}

@@ -1,0 +1,106 @@
+//! Whether a run was what its plan means.
+
+use std::collections::BTreeMap;
+
+use planrun::protocol::RunState;
+use planrun::value::Value;
+
+use super::Ran;
+use super::double::Seen;
+use super::oracle::{Expected, Meaning};
+
+/// The first difference between what was expected and what was seen.
+pub fn fault(expected: &Meaning, ran: &Ran) -> Option<String> {
+    calls(expected, ran).or_else(|| end(expected, ran))
+}
+
+fn calls(expected: &Meaning, ran: &Ran) -> Option<String> {
+    let seen: BTreeMap<(&str, u32), &Seen> =
+        ran.calls.iter().map(|call| ((call.path.as_str(), call.attempt), call)).collect();
+    let of = |call: &Expected| seen.get(&(call.path.as_str(), call.attempt)).copied();
+    for call in &expected.calls {
+        match of(call) {
+            None if call.optional => {}
+            None => return Some(format!("`{}` was not called (attempt {})", call.path, call.attempt)),
+            Some(seen) if (&seen.tool, &seen.arguments) != (&call.tool, &call.arguments) => {
+                return Some(format!("{seen:?} was to be {call:?}"));
+            }
+            Some(Seen { ends: None, .. }) => return Some(format!("`{}` was not awaited", call.path)),
+            Some(seen) if !call.optional && seen.ends.is_some_and(|ends| ends.1 < seen.begins.1 + call.takes) => {
+                return Some(format!("`{}` did not wait", call.path));
+            }
+            Some(_) => {}
+        }
+    }
+    let known: BTreeMap<(&str, u32), &Expected> =
+        expected.calls.iter().map(|call| ((call.path.as_str(), call.attempt), call)).collect();
+    if let Some(surplus) = ran.calls.iter().find(|call| !known.contains_key(&(call.path.as_str(), call.attempt))) {
+        return Some(format!("`{}` was called (attempt {})", surplus.path, surplus.attempt));
+    }
+    if !expected.wide {
+        return exact(expected, ran);
+    }
+    for (above, below) in &expected.before {
+        let (above, below) = (&expected.calls[*above], &expected.calls[*below]);
+        match (of(above).and_then(|call| call.ends), of(below)) {
+            (_, None) => {}
+            (Some(ended), Some(begun)) if ended.0 < begun.begins.0 => {}
+            // What something else has ended before it began holds nothing back that comes after both.
+            (None, Some(_)) if above.optional && !below.optional => {}
+            (_, Some(_)) => return Some(format!("`{}` begins before `{}` has ended", below.path, above.path)),
+        }
+    }
+    None
+}
+
+/// One call after the other, as they were expected.
+fn exact(expected: &Meaning, ran: &Ran) -> Option<String> {
+    let mut last = 0;
+    for (wanted, seen) in expected.calls.iter().zip(&ran.calls) {
+        if wanted.path != seen.path {
+            return Some(format!("`{}` was called, and `{}` was to be", seen.path, wanted.path));
+        }
+        let ends = seen.ends.map_or(usize::MAX, |(mark, _)| mark);
+        if (seen.begins.0, ends) != (last + 1, last + 2) {
+            return Some(format!("`{}` runs beside something else", seen.path));
+        }
+        last = ends;
+    }
+    None
+}
+
+fn end(expected: &Meaning, ran: &Ran) -> Option<String> {
+    let outcome = &ran.outcome;
+    let state = if expected.error.is_some() { RunState::Failed } else { RunState::Completed };
+    if outcome.state != state {
+        return Some(format!("the run is {} and was to be {state}", outcome.state));
+    }
+    let class = |class: Option<String>| class.unwrap_or_default();
+    let (was, wanted) = (
+        class(outcome.error.as_ref().map(|error| error.class.to_string())),
+        class(expected.error.as_ref().map(|fault| fault.class.to_string())),
+    );
+    if was != wanted {
+        return Some(format!("the run fails with `{was}` and was to fail with `{wanted}`"));
+    }
+    if outcome.reply != expected.reply {
+        return Some(format!("the reply is {:?} and was to be {:?}", outcome.reply, expected.reply));
+    }
+    let tasks: Vec<(String, Value)> =
+        outcome.tasks.iter().map(|task| (task.name.to_string(), task.context.clone())).collect();
+    // Whether something else has ended the run before a `set` is open.
+    if tasks != expected.tasks && !(expected.wide && expected.error.is_some()) {
+        return Some(format!("the tasks are {tasks:?} and were to be {:?}", expected.tasks));
+    }
+    let mut undone: Vec<(String, bool)> = Vec::new();
+    for step in outcome.steps() {
+        let well = step.attributes.contains(&"undone");
+        if well || step.attributes.contains(&"undo_failed") {
+            undone.push((step.path.to_string(), well));
+        }
+    }
+    let mut wanted = expected.undone.clone();
+    undone.sort();
+    wanted.sort();
+    (undone != wanted).then(|| format!("undone were {undone:?}, and were to be {wanted:?}"))
+}
