@@ -310,11 +310,13 @@ impl Dispatcher<'_> {
             self.waits_for_everything(at, node)
         } else if self.frames[frame].late.contains_key(&node) {
             self.fails_too_early(program, at)
-        } else if flags.has(Flags::GUARD_FAILED) && !flags.has(Flags::GUARD_UPSTREAM) {
-            entry.rest_waits > 0 || self.waits_for_place(program, at) || self.fails_too_early(program, at)
         } else {
             // A step whose guard failed may recover, in its place and with what its arms read.
-            !in_vain && (entry.rest_waits > 0 || self.waits_for_place(program, at))
+            let fails = flags.has(Flags::GUARD_FAILED);
+            !in_vain
+                && (entry.rest_waits > 0
+                    || self.waits_for_place(program, at)
+                    || fails && self.fails_too_early(program, at))
         };
         if !waits {
             self.frames[frame].node(node).flags.set(Flags::READY);

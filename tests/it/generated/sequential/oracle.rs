@@ -329,25 +329,27 @@ impl Oracle<'_> {
         let node = &frame.content().nodes[index];
         let guarded = !node.guard.is_empty();
         let may_end = may_end(node);
+        let sources = data(&frame.plan, frame.content(), index);
+        let upstream = sources.iter().find_map(|above| frame.came.borrow()[*above].nothing.clone());
         match guard(frame, node) {
             Guard::Holds => {}
             Guard::False => return Flow::On,
             // One whose condition has no value counts as taken.
             Guard::Upstream(fault) if may_end => return Flow::Fails(Fault { forced: true, ..fault }),
             Guard::Upstream(fault) => return give_nothing(frame, index, fault),
+            // One whose condition has no value counts as taken, and any other that reads what gave nothing is passed over.
+            Guard::Failed if !may_end && upstream.is_some() => {}
             Guard::Failed => {
                 let fault = expression(&frame.path_of(node));
                 let Some(step) = node.step() else { return Flow::Fails(Fault { forced: true, ..fault }) };
                 return self.settle_step(frame, index, step, Err(fault), false, self.mark());
             }
         }
-        let sources = data(&frame.plan, frame.content(), index);
-        let upstream = sources.iter().find_map(|above| frame.came.borrow()[*above].nothing.clone());
         if let Some(fault) = upstream {
             if matches!(node.kind, NodeKind::Ensure { .. }) {
                 return Flow::Fails(Fault { forced: true, ..fault });
             }
-            if guarded && may_end && !matches!(node.kind, NodeKind::Fail(_)) {
+            if guarded && may_end {
                 return Flow::Ends;
             }
             return give_nothing(frame, index, fault);

@@ -36,7 +36,7 @@ impl Page {
             let above = parallel.map_or(index, |parallel| parallel.nodes.start as usize);
             // An `if` in a `parallel` is one statement that keeps the order of the page.
             let inside = sequence.into_iter().flat_map(|sequence| sequence.start as usize..index);
-            direct.extend((0..above).chain(inside).filter(|above| has_place(plan, &block.nodes[*above])));
+            direct.extend((0..above).chain(inside).filter(|above| is_waited_for(&block.nodes[*above])));
         }
         let row = self.closed(direct);
         self.0.push(row);
@@ -76,11 +76,10 @@ fn number(index: usize) -> u32 {
     u32::try_from(index).unwrap()
 }
 
-/// Whether it has a place: what calls nothing waits for its readers and for what it reads.
-fn has_place(plan: &Plan, node: &Node) -> bool {
-    match &node.kind {
-        NodeKind::Step(step) => does(plan, step) > Effect::Pure,
-        NodeKind::Set(_) => true,
+/// Whether what has its place below waits for it.
+fn is_waited_for(node: &Node) -> bool {
+    match node.kind {
+        NodeKind::Step(_) | NodeKind::Set(_) => true,
         NodeKind::Reply(_) | NodeKind::Yield(_) | NodeKind::Next(_) | NodeKind::Fail(_) => node.guard.is_empty(),
         NodeKind::Condition(_)
         | NodeKind::Let(_)
@@ -88,6 +87,11 @@ fn has_place(plan: &Plan, node: &Node) -> bool {
         | NodeKind::Task(_)
         | NodeKind::Listener(_) => false,
     }
+}
+
+/// Whether it has a place: what calls nothing waits for its readers and for what it reads.
+fn has_place(plan: &Plan, node: &Node) -> bool {
+    is_waited_for(node) && node.step().is_none_or(|step| does(plan, step) > Effect::Pure)
 }
 
 fn may_end(node: &Node) -> bool {
