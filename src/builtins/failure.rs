@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::types::FailureKind;
 use crate::value::Value;
 
 /// What went wrong in a function or an operator.
@@ -10,29 +11,6 @@ pub struct Failure {
     pub kind: FailureKind,
     /// One sentence in plain words, without a full stop.
     pub message: String,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum FailureKind {
-    /// No form of the function or operator takes values of these types.
-    NoOverload,
-    /// The result of integer arithmetic does not fit.
-    Overflow,
-    DivideByZero,
-    NoSuchKey,
-    IndexOutOfRange,
-    /// A result outside of what its type can hold, such as a timestamp beyond the year 9999.
-    Range,
-    /// The right type and a value that cannot be used.
-    InvalidArgument,
-    /// The same key twice in one map.
-    DuplicateKey,
-    /// A name or function that does not exist.
-    Unknown,
-    /// A value that is none of the type of its place.
-    Misfit,
-    /// The evaluation does more work than its limit allows.
-    CostLimit,
 }
 
 impl Failure {

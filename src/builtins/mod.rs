@@ -5,7 +5,8 @@ mod function;
 mod library;
 pub mod operators;
 
-pub use failure::{Failure, FailureKind};
+pub use crate::types::FailureKind;
+pub use failure::Failure;
 pub use function::{Example, Form, Function, Given, Overload, Shape};
 
 /// The namespaces whose functions are part of the language; `cel` holds the macro `cel.bind`.

@@ -18,23 +18,31 @@ use crate::tools::{Answer, sensitive_arguments};
 use crate::types::{ErrorClass, Signature, Type, Validation, check_value, convert, decode, encode};
 use crate::value::{Key, Value};
 
-/// What is wrong with the arguments of a call, in one sentence.
-fn arguments_fault(signature: &Signature, arguments: &IndexMap<Key, Value>) -> Option<String> {
+/// What is wrong with the arguments of a call.
+struct Fault {
+    message: String,
+    /// Nothing where they are of their types, and what types cannot carry is broken.
+    kind: Option<FailureKind>,
+}
+
+fn arguments_fault(signature: &Signature, arguments: &IndexMap<Key, Value>) -> Option<Fault> {
+    let misfit = |message| Some(Fault { message, kind: Some(FailureKind::Misfit) });
     for parameter in &signature.parameters {
         let value = arguments.get(&Key::String(parameter.name.clone()));
         match value {
-            None if parameter.required => return Some(format!("the argument `{}` is missing", parameter.name)),
+            None if parameter.required => return misfit(format!("the argument `{}` is missing", parameter.name)),
             None => {}
             Some(value) => {
                 if let Err(mismatch) = check_value(value, &parameter.ty) {
-                    return Some(format!("the argument `{}` does not fit: {mismatch}", parameter.name));
+                    return misfit(format!("the argument `{}` does not fit: {mismatch}", parameter.name));
                 }
             }
         }
     }
     let contract = signature.input_schema.as_ref()?;
     let violations = contract.violations(&sent(signature, arguments));
-    violations.first().map(|violation| format!("the arguments break the tool's contract: {violation}"))
+    let message = |violation| format!("the arguments break the tool's contract: {violation}");
+    violations.first().map(|violation| Fault { message: message(violation), kind: None })
 }
 
 /// The arguments as the tool gets them.
@@ -108,7 +116,8 @@ impl Dispatcher<'_> {
         // What was refused is told with the refusal.
         self.record(at.0, at.1).details_mut().arguments = Some(arguments);
         let class = ErrorClass::Validation(Validation::Arguments);
-        Err(Arc::new(StepError::new(class, fault, &self.own_path(at))))
+        let error = StepError::new(class, fault.message, &self.own_path(at));
+        Err(Arc::new(StepError { kind: fault.kind, ..error }))
     }
 
     /// A null for an argument that may be left out, and does not admit null, leaves it out. One that is not of the type
@@ -157,7 +166,8 @@ impl Dispatcher<'_> {
                 if let Err(mismatch) = check_value(value, &parameter.ty) {
                     let message = format!("the argument `{}` does not fit: {mismatch}", parameter.name);
                     let class = ErrorClass::Validation(Validation::Arguments);
-                    return Err(Arc::new(StepError::new(class, message, &path)));
+                    let error = StepError::new(class, message, &path);
+                    return Err(Arc::new(StepError { kind: Some(FailureKind::Misfit), ..error }));
                 }
                 inputs.insert(parameter.name.clone(), value.clone());
             }

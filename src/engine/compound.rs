@@ -11,6 +11,7 @@ use super::dispatcher::{Dispatcher, NodeRef};
 use super::frame::{Ending, FrameId, Owner, Role};
 use super::observer::Reached;
 use super::settle::End;
+use crate::builtins::FailureKind;
 use crate::eval::EvalError;
 use crate::journal::StepError;
 use crate::sema::{BlockId, Call, Each, Repeat, StepKind};
@@ -410,7 +411,10 @@ impl Dispatcher<'_> {
         let Some(code) = code else { return Ok(None) };
         match self.evaluate(frame, code)? {
             Value::Int(count) if count >= 0 => Ok(Some(usize::try_from(count).unwrap_or(usize::MAX))),
-            other => Err(EvalError::plain(format!("{} is no bound", other.preview(80)), code.span)),
+            other => {
+                let message = format!("{} is no bound", other.preview(80));
+                Err(EvalError::new(FailureKind::NoOverload, message, code.span))
+            }
         }
     }
 }

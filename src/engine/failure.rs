@@ -15,7 +15,7 @@ impl StepError {
     pub(super) fn expression(error: &EvalError, plan: &Plan, step: &Arc<str>) -> Self {
         let place = plan.source.place(error.span).into();
         let class = ErrorClass::Validation(Validation::Expression);
-        Self { place: Some(place), ..Self::new(class, error.message.clone(), step) }
+        Self { place: Some(place), kind: Some(error.kind), ..Self::new(class, error.message.clone(), step) }
     }
 
     /// A failed attempt, seen through the class of the call: of an effect that may have happened the outcome is unknown.
@@ -30,6 +30,7 @@ impl StepError {
             sent: error.sent,
             place: None,
             cause: None,
+            kind: None,
         };
         if !unknown {
             return plain;

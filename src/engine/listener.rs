@@ -11,6 +11,7 @@ use super::event::Subject;
 use super::frame::{Ending, Flags, FrameId, Life, Owner, Role};
 use super::observer::Reached;
 use super::settle::End;
+use crate::builtins::FailureKind;
 use crate::eval::EvalError;
 use crate::journal::{EventKind, StepError};
 use crate::protocol::{RunState, StepState};
@@ -119,7 +120,11 @@ impl Dispatcher<'_> {
         let max = match max {
             Ok(Value::Int(max)) if max >= 0 => max.unsigned_abs(),
             Ok(other) => {
-                let error = EvalError::plain(format!("{} is no bound", other.preview(80)), listener.span);
+                let error = EvalError::new(
+                    FailureKind::NoOverload,
+                    format!("{} is no bound", other.preview(80)),
+                    listener.span,
+                );
                 return self.expression_failed(program, at, &error);
             }
             Err(error) => return self.expression_failed(program, at, &error),

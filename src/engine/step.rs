@@ -10,6 +10,7 @@ use super::frame::{Flags, FrameId, Owner, Role};
 use super::leaf::Leaf;
 use super::observer::Reached;
 use super::settle::End;
+use crate::builtins::FailureKind;
 use crate::eval::EvalError;
 use crate::journal::{Bound, EventKind, StepError};
 use crate::protocol::{Sent, StepState};
@@ -168,7 +169,8 @@ impl Dispatcher<'_> {
                     self.open_body(program, at, *body, Role::Body, |path| path);
                 } else {
                     let message = format!("no arm matches {}", value.preview(80));
-                    self.expression_failed(program, at, &EvalError::plain(message, subject.span));
+                    let error = EvalError::new(FailureKind::NoOverload, message, subject.span);
+                    self.expression_failed(program, at, &error);
                 }
             }
             StepKind::Input(input) => self.start_input(program, at, step, input),
@@ -430,7 +432,8 @@ pub(super) fn truth(value: &Value, span: crate::source::Span) -> Result<bool, Ev
     match value {
         Value::Bool(truth) => Ok(*truth),
         other => {
-            Err(EvalError::plain(format!("a condition came out as {}, which is no bool", other.preview(80)), span))
+            let message = format!("a condition came out as {}, which is no bool", other.preview(80));
+            Err(EvalError::new(FailureKind::NoOverload, message, span))
         }
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::Program;
 use super::dispatcher::{Dispatcher, NodeRef};
 use super::gate::whole_milliseconds;
+use crate::builtins::FailureKind;
 use crate::eval::EvalError;
 use crate::journal::EventKind;
 use crate::sema::expr::Code;
@@ -38,7 +39,7 @@ impl Dispatcher<'_> {
             Value::Timestamp(until) => Ok(until),
             other => {
                 let message = format!("`wait` takes a length of time or a moment, and this is {}", other.preview(80));
-                Err(EvalError::plain(message, code.span))
+                Err(EvalError::new(FailureKind::NoOverload, message, code.span))
             }
         }
     }

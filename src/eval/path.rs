@@ -106,7 +106,10 @@ fn field(value: &Value, key: &Key, optional: bool, span: Span) -> Result<Found, 
         Value::Map(entries) => Ok(match entries.get(key) {
             Some(value) => Found::Value(value.clone()),
             None if optional => Found::Value(Value::Null),
-            None => Found::Missing(no_such_key(&key.to_string(), entries, span)),
+            None => {
+                let error = no_such_key(&key.to_string(), entries, span);
+                Found::Missing(EvalError { kind: FailureKind::NoSuchField, ..error })
+            }
         }),
         Value::Null => Ok(Found::Null(null_before(span))),
         other => {

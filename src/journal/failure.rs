@@ -9,7 +9,7 @@ use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
 use crate::protocol::Sent;
 use crate::secrets::Redactor;
-use crate::types::{ErrorClass, Validation};
+use crate::types::{ErrorClass, FailureKind, Validation};
 use crate::value::{Key, Value, duration_text, parse_duration};
 
 /// Why a step has no value of its own.
@@ -28,6 +28,8 @@ pub struct StepError {
     pub sent: Sent,
     /// Where in the text of a plan the reason stands, as `plans/a.plan:12:5`, if it is an expression.
     pub place: Option<Arc<str>>,
+    /// Why an expression had no value, or an argument was not taken, as far as that has a name.
+    pub kind: Option<FailureKind>,
     pub cause: Option<Arc<StepError>>,
 }
 
@@ -44,6 +46,7 @@ impl StepError {
             sent: Sent::No,
             place: None,
             cause: None,
+            kind: None,
         }
     }
 
@@ -144,6 +147,8 @@ struct Link {
     retry_after: Option<String>,
     #[serde(default)]
     place: Option<Arc<str>>,
+    #[serde(default)]
+    kind: Option<FailureKind>,
     /// Of the first link only: what is behind it, outermost first.
     #[serde(default)]
     causes: Vec<Link>,
@@ -160,6 +165,7 @@ impl Link {
             sent: error.sent,
             retry_after: error.retry_after.map(|wait| duration_text(nanos(wait))),
             place: error.place.clone(),
+            kind: error.kind,
             causes: Vec::new(),
         }
     }
@@ -173,8 +179,8 @@ impl Link {
             }
             None => None,
         };
-        let Self { message, step, attempt, sent, place, .. } = self;
-        Ok(StepError { class, message, step, attempt, retry_after, sent, place, cause })
+        let Self { message, step, attempt, sent, place, kind, .. } = self;
+        Ok(StepError { class, message, step, attempt, retry_after, sent, place, cause, kind })
     }
 
     fn fields<M: serde::ser::SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
@@ -188,6 +194,9 @@ impl Link {
         }
         if let Some(place) = &self.place {
             map.serialize_entry("place", place)?;
+        }
+        if let Some(kind) = &self.kind {
+            map.serialize_entry("kind", kind)?;
         }
         Ok(())
     }
@@ -213,6 +222,7 @@ mod tests {
             attempt: 2,
             sent: Sent::Maybe,
             place: Some("plans/a.plan:12:5".into()),
+            kind: Some(FailureKind::NoSuchKey),
             ..StepError::new(ErrorClass::Transient(Transient::Timeout), "no \"answer\"", &"a.b".into())
         };
         let second =

@@ -97,7 +97,7 @@ impl Writer<'_> {
         let name = if main { "main".to_owned() } else { self.name("plan_") };
         let input = self.name("n");
         self.scope = vec![(input.clone(), Kind::Int)];
-        self.left = if main { self.dice.between(4, 9) } else { self.dice.between(2, 3) };
+        self.left = if main { self.dice.between(5, 9) } else { self.dice.between(2, 3) };
         self.task = None;
         let mut text = format!("\nplan {name}({input}: int) -> int {{\n");
         self.indent = 1;
@@ -109,6 +109,10 @@ impl Writer<'_> {
             let task = self.name("task_");
             writeln!(text, "    task {task} \"T\" {{ note: int }}").unwrap();
             self.task = Some(task);
+        }
+        if main {
+            let first = self.plain_step();
+            text.push_str(&first);
         }
         while self.left > 0 {
             let statement = self.statement(Place::Plan);

@@ -44,8 +44,8 @@ fn absence_reads_as_null_where_it_may() {
     assert_eq!(value("o.a"), Value::Null);
     assert_eq!(value("has(o.a)"), Value::Bool(false));
     assert_eq!(value("has(o.b) && has(p.name) && !has(p.nope) && !has(n) && !has(n.a)"), Value::Bool(true));
-    assert_eq!(failure("p.missing"), FailureKind::NoSuchKey);
-    assert_eq!(failure("p.missing.x ?? p.nope"), FailureKind::NoSuchKey);
+    assert_eq!(failure("p.missing"), FailureKind::NoSuchField);
+    assert_eq!(failure("p.missing.x ?? p.nope"), FailureKind::NoSuchField);
     assert_eq!(failure("n.a"), FailureKind::NoOverload);
     assert_eq!(failure("p.tags[1]"), FailureKind::IndexOutOfRange);
     assert_eq!(failure("(1 / 0) ?? 3"), FailureKind::DivideByZero);

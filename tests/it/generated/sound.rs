@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use planrun::engine::Outcome;
+use planrun::journal::StepError;
 use planrun::protocol::StepState;
-use planrun::sema::{CheckedFile, Node, Plan};
-use planrun::types::{Type, check_value};
+use planrun::sema::{CheckedFile, Node, Plan, StepKind};
+use planrun::types::{ErrorClass, FailureKind, Type, Validation, check_value};
 use planrun::value::Value;
 use rayon::prelude::*;
 
@@ -19,33 +20,20 @@ use crate::generate::{Project, Size, mutated, project};
 /// So many plans are tried in CI. The odd ones are probably wrong.
 const PLANS: u64 = 20_000;
 
-/// What may go wrong in an expression whose types are right: only the data can tell.
-const DATA: [&str; 24] = [
-    "has reached its `max`",
-    "for two elements",
-    "division by zero",
-    "divide by zero",
-    "modulus by zero",
-    "overflow",
-    "out of range",
-    "out of the range",
-    "no such key",
-    "repeated key",
-    "needs a number at least",
-    "is not ",
-    "takes a depth",
-    "takes a shift",
-    "at most",
-    "more than",
-    "does more work",
-    "nests deeper",
-    "the text would have",
-    "formatting",
-    "is no regular expression",
-    "the list has",
-    "went round",
-    "twice",
-];
+/// Whether only the data can make an expression whose types are right fail so.
+fn hangs_on_data(kind: FailureKind) -> bool {
+    match kind {
+        FailureKind::Overflow
+        | FailureKind::DivideByZero
+        | FailureKind::NoSuchKey
+        | FailureKind::IndexOutOfRange
+        | FailureKind::Range
+        | FailureKind::InvalidArgument
+        | FailureKind::DuplicateKey
+        | FailureKind::CostLimit => true,
+        FailureKind::NoOverload | FailureKind::NoSuchField | FailureKind::Unknown | FailureKind::Misfit => false,
+    }
+}
 
 /// What the plans of a test came to.
 #[derive(Default)]
@@ -54,6 +42,8 @@ struct Tally {
     correct: u64,
     /// Plans with a fit that only the run can tell.
     open: u64,
+    /// Plans with a call of which only the run can tell whether it keeps the contract.
+    contracts: u64,
     runs: u64,
     completed: u64,
     steps: u64,
@@ -108,17 +98,19 @@ fn try_seed(seed: u64, tally: &Mutex<Tally>) -> Result<(), String> {
     if let Some(found) = checked.diagnostics.iter().find(|found| found.is_error()) {
         return if sound { Err(told(&made, seed, found)) } else { Ok(()) };
     }
-    let open = leaves_types_open(&checked);
+    let left = left_to_the_run(&checked);
     {
         let mut tally = tally.lock().unwrap();
         tally.passed += 1;
         tally.correct += u64::from(sound);
-        tally.open += u64::from(open);
+        tally.open += u64::from(left.types);
+        tally.contracts += u64::from(left.contracts);
     }
     for weather in [Weather::Fair, Weather::Rough] {
-        let outcome = perform(checked.plans.last().unwrap(), &made, weather, seed);
+        let plan = checked.plans.last().unwrap();
+        let (outcome, failures) = perform(plan, &made, weather, seed);
         note(&outcome, tally);
-        if let Some(broken) = broken_promise(&outcome, checked.plans.last().unwrap(), open) {
+        if let Some(broken) = broken_promise(&outcome, &failures, plan, left) {
             let still = |made: &Project| still_broken(made, weather, seed);
             let small = shrunk(&made, &still);
             let text = if still(&small) { small } else { made };
@@ -136,7 +128,8 @@ fn still_broken(made: &Project, weather: Weather, seed: u64) -> bool {
         return false;
     }
     let Some(plan) = checked.plans.last() else { return false };
-    broken_promise(&perform(plan, made, weather, seed), plan, leaves_types_open(&checked)).is_some()
+    let (outcome, failures) = perform(plan, made, weather, seed);
+    broken_promise(&outcome, &failures, plan, left_to_the_run(&checked)).is_some()
 }
 
 fn note(outcome: &Outcome, tally: &Mutex<Tally>) {
@@ -154,35 +147,38 @@ fn note(outcome: &Outcome, tally: &Mutex<Tally>) {
 }
 
 /// What in a run could have been known before it.
-fn broken_promise(outcome: &Outcome, plan: &Arc<Plan>, open: bool) -> Option<String> {
-    let mut errors: Vec<(String, String)> = Vec::new();
-    if let Some(error) = &outcome.error {
-        errors.push((error.class.to_string(), error.message.to_string()));
-    }
-    for step in outcome.steps() {
-        for mut error in [step.error, step.recovered].into_iter().flatten() {
-            while let (Some(class), Some(message)) = (text_of(&error, "class"), text_of(&error, "message")) {
-                errors.push((class, format!("{}: {message}", step.path)));
-                error = field_of(&error, "cause").unwrap_or(Value::Null);
-            }
+fn broken_promise(outcome: &Outcome, failures: &[StepError], plan: &Arc<Plan>, left: Left) -> Option<String> {
+    for failure in failures {
+        let chain = std::iter::successors(Some(failure), |failure| failure.cause.as_deref());
+        if let Some(failure) = chain.into_iter().find(|failure| known_before(failure, left)) {
+            return Some(format!("{} at `{}` ({:?}): {}", failure.class, failure.step, failure.kind, failure.message));
         }
-    }
-    if let Some((class, message)) = errors.iter().find(|(class, message)| known_before(class, message, open)) {
-        return Some(format!("{class} {message}"));
     }
     let reply = outcome.reply.as_ref()?;
     let mismatch = check_value(reply, &plan.returns).err()?;
     Some(format!("the reply {reply} is no {}: {mismatch}", plan.returns))
 }
 
-fn known_before(class: &str, message: &str, open: bool) -> bool {
-    match class {
-        "validation.expression" => !open && !DATA.iter().any(|known| message.contains(known)),
-        // Ranges and patterns belong to the data.
-        "validation.arguments" => !open && !message.contains("break the tool's contract"),
-        // A form that was changed may ask, and nobody is there.
-        "internal" => !message.contains("this waits for somebody"),
-        "validation.result" => true,
+/// What the check has left to the run.
+#[derive(Clone, Copy)]
+struct Left {
+    types: bool,
+    contracts: bool,
+    /// Whether it may ask somebody, and nobody is there.
+    asks: bool,
+}
+
+fn known_before(failure: &StepError, left: Left) -> bool {
+    match (&failure.class, failure.kind) {
+        (ErrorClass::Validation(Validation::Expression | Validation::Arguments), Some(kind)) => {
+            !left.types && !hangs_on_data(kind)
+        }
+        // Ranges and patterns belong to the data, where the check said that it cannot tell.
+        (ErrorClass::Validation(Validation::Arguments), None) => !left.contracts && !left.types,
+        // Every expression that fails says how.
+        (ErrorClass::Validation(Validation::Expression), None) => !left.types,
+        (ErrorClass::Validation(Validation::Result), _) => true,
+        (ErrorClass::Internal, _) => !left.asks,
         _ => false,
     }
 }
@@ -194,6 +190,18 @@ fn field_of(value: &Value, name: &str) -> Option<Value> {
 
 fn text_of(value: &Value, name: &str) -> Option<String> {
     field_of(value, name)?.as_str().map(str::to_owned)
+}
+
+fn left_to_the_run(checked: &CheckedFile) -> Left {
+    let plans = || checked.plans.iter().flat_map(|plan| std::iter::once(plan).chain(&plan.plans));
+    let mut steps = plans().flat_map(|plan| &plan.blocks).flat_map(|block| &block.nodes).filter_map(|node| node.step());
+    let contracts = steps.any(|step| matches!(&step.kind, StepKind::Call(call) if call.open));
+    let mut steps = plans().flat_map(|plan| &plan.blocks).flat_map(|block| &block.nodes).filter_map(|node| node.step());
+    let asks = steps.any(|step| {
+        matches!(step.kind, StepKind::Input(_))
+            || step.clauses.as_ref().is_some_and(|clauses| clauses.confirm.is_some())
+    });
+    Left { types: leaves_types_open(checked), contracts, asks }
 }
 
 /// Whether a value goes somewhere where only the run can tell whether it fits: the reference says that this is found

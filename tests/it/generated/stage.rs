@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use planrun::engine::{self, Context, Outcome, Program, Silence};
+use planrun::engine::{self, Context, Outcome, Program};
 use planrun::host::{Host, MemoryHost};
+use planrun::journal::{Event, EventKind, StepError};
 use planrun::protocol::Sent;
 use planrun::sema::Plan;
 use planrun::tools::{Answer, CallError, Catalog, Permissions, Reply, Request, Transport};
@@ -37,16 +38,27 @@ pub enum Weather {
     Steady(usize),
 }
 
-/// Runs a plan; everything that happens follows from the seed.
-pub fn perform(plan: &Arc<Plan>, project: &Project, weather: Weather, seed: u64) -> Outcome {
+/// Runs a plan, and tells every failure that came up while it ran; everything that happens follows from the seed.
+pub fn perform(plan: &Arc<Plan>, project: &Project, weather: Weather, seed: u64) -> (Outcome, Vec<StepError>) {
+    let failures = Mutex::new(Vec::new());
+    let mut listener = |event: &Event<'_>| {
+        let failure = match event.kind {
+            EventKind::StepWaiting { error, .. }
+            | EventKind::StepSettled { error, .. }
+            | EventKind::RunSettled { error, .. } => error,
+            EventKind::StepRecovering { error, .. } => Some(error),
+            _ => None,
+        };
+        failures.lock().unwrap().extend(failure.cloned());
+    };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
-    runtime.block_on(async {
+    let outcome = runtime.block_on(async {
         let (host, catalog) = set(project, weather, seed);
-        let mut nobody = Silence;
         let context =
-            Context { root: PathBuf::from("/"), ..Context::new(host, Arc::new(catalog), "test-run", &mut nobody) };
+            Context { root: PathBuf::from("/"), ..Context::new(host, Arc::new(catalog), "test-run", &mut listener) };
         engine::run(&Arc::new(Program::new(plan.clone())), &inputs(plan, seed), context).await
-    })
+    });
+    (outcome, failures.into_inner().unwrap())
 }
 
 /// The host and the tools of a run.

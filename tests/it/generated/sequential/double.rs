@@ -91,7 +91,7 @@ pub fn answer(nature: Nature, path: &str, tool: &str, attempt: u32) -> Result<Js
         "w.miss" => 1,
         "w.risk" => 3,
         "w.put" => 4,
-        _ => 9,
+        _ => 7,
     };
     let fails = (nature.rough || tool == "w.miss") && !kinds.is_empty() && dice.one_in(one_in);
     if fails {
