@@ -42,7 +42,13 @@ impl Known<'_> {
         conjunctions.extend(self.excluded.iter().copied().flatten().map(|excluded| &**excluded));
         let facts = self.facts.iter().copied().flatten();
         conjunctions.extend(facts.map(|fact| &*fact.not_all).filter(|parts| !parts.is_empty()));
-        Cases { assumed: Vec::new(), ..cases }.one_holds(&conjunctions)
+        Cases { assumed: Vec::new(), ..cases }.one_holds(&conjunctions) || self.is_never()
+    }
+
+    /// Whether what is known contradicts itself, so that nothing runs there.
+    fn is_never(&self) -> bool {
+        let facts = || self.facts.iter().copied().flatten();
+        facts().any(|fact| facts().any(|other| other.text == fact.text && other.negated != fact.negated))
     }
 }
 
@@ -170,6 +176,14 @@ mod tests {
         assert!(gives(std::slice::from_ref(first), &facts("a && b", true), &[]));
         assert!(!gives(std::slice::from_ref(second), &facts("c", true), &[]));
         assert!(gives(&[first.clone(), second.clone()], &facts("c || a && b", true), &[]));
+    }
+
+    #[test]
+    fn where_nothing_runs_nothing_is_absent() {
+        let never = [facts("a", true), facts("a", false)].concat();
+        let guards = branches(&["b"]).into_iter().map(|branch| [never.clone(), branch].concat()).collect::<Vec<_>>();
+        assert!(gives(&guards, &never, &[]));
+        assert!(!gives(&guards, &facts("a", true), &[]));
     }
 
     #[test]

@@ -193,7 +193,7 @@ fn checked(text: &str) -> Result<Arc<Plan>, String> {
     let found = sema::check_file(&source, &Tools::default(), &NoFiles);
     match found.diagnostics.iter().find(|found| found.is_error()) {
         Some(error) => {
-            Err(format!("{} {} in line {}", error.code.name, error.message, source.position(error.span.start).line + 1))
+            Err(format!("{} {} in line {}", error.code.name, error.message, source.position(error.span.start).line))
         }
         None => found.plans.iter().find(|plan| &*plan.name == "main").cloned().ok_or_else(|| "no plan".to_owned()),
     }

@@ -4,23 +4,25 @@
 //! the world it asks what the world has done: which of several failures beside each other came first, and how far the others
 //! had come by then.
 
-use std::cell::RefCell;
+mod frame;
+mod undo;
+
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use planrun::eval::{Environment, EvalError, evaluate};
+use planrun::eval::EvalError;
 use planrun::protocol::{Sent, StepState};
 use planrun::sema::expr::Code;
-use planrun::sema::{
-    Block, BlockId, Call, Each, Node, NodeKind, OnFailure, Place, Plan, Repeat, Step, StepKind, Target, Wait,
-};
+use planrun::sema::{BlockId, Call, Each, Node, NodeKind, OnFailure, Plan, Repeat, Step, StepKind, Target, Wait};
 use planrun::types::{ErrorClass, Signature, Validation};
 use planrun::value::{Key, Value};
 
 use super::double::{Nature, answer};
 use super::page::{Page, block_does, data};
+use frame::{Frame, Guard, guard};
+use undo::Done;
 
 /// What the world decided.
 #[derive(Default)]
@@ -54,6 +56,8 @@ pub struct Fault {
     pub origin: String,
     /// A statement ended the block, whatever the policy says.
     forced: bool,
+    /// It is that of something that a condition reads; where that is several, any of them.
+    pub upstream: bool,
 }
 
 /// What a run comes to.
@@ -63,6 +67,8 @@ pub struct Meaning {
     /// Pairs of calls, of which the first ends before the second begins.
     pub before: Vec<(usize, usize)>,
     pub error: Option<Fault>,
+    /// The classes of all failures of steps that nothing has recovered.
+    pub failures: Vec<ErrorClass>,
     pub reply: Option<Value>,
     /// What was taken back, in order, and whether that came to a good end.
     pub undone: Vec<(String, bool)>,
@@ -70,35 +76,6 @@ pub struct Meaning {
     pub tasks: Vec<(String, Value)>,
     /// Whether statements ran beside each other.
     pub wide: bool,
-}
-
-/// How a step is undone.
-struct Done {
-    path: String,
-    frame: Rc<Frame>,
-    node: usize,
-    gave: Value,
-    optional: bool,
-    /// The step around it that takes its place, where that has worked.
-    covered: Option<String>,
-}
-
-struct Frame {
-    plan: Arc<Plan>,
-    block: BlockId,
-    outer: Option<Rc<Frame>>,
-    path: String,
-    slots: RefCell<Vec<Result<Value, EvalError>>>,
-    came: RefCell<Vec<Came>>,
-}
-
-/// What a statement came to.
-#[derive(Clone, Default)]
-struct Came {
-    /// Of a condition.
-    truth: Option<Result<bool, EvalError>>,
-    /// Why it gave nothing, where it did not.
-    nothing: Option<Fault>,
 }
 
 /// How a block ended.
@@ -115,14 +92,6 @@ enum Flow {
     Skipped,
     Ends,
     Fails(Fault),
-}
-
-/// Whether the conditions around a statement hold.
-enum Guard {
-    Holds,
-    False,
-    Upstream(Fault),
-    Failed,
 }
 
 pub struct Oracle<'a> {
@@ -158,67 +127,6 @@ pub fn meaning(plan: &Arc<Plan>, input: i64, nature: Nature, world: &World) -> M
     let slot = |slot: u32| frame.slots.borrow()[slot as usize].clone().unwrap_or(Value::Null);
     meaning.tasks = plan.tasks.iter().map(|task| (task.name.to_string(), slot(task.slot))).collect();
     meaning
-}
-
-impl Frame {
-    fn new(plan: &Arc<Plan>, block: BlockId, outer: Option<Rc<Self>>, path: String) -> Rc<Self> {
-        let content = plan.block(block);
-        let path = match &content.label {
-            Some(label) => format!("{path}.{label}"),
-            None => path,
-        };
-        let slots = RefCell::new(vec![Ok(Value::Null); content.slots as usize]);
-        let came = RefCell::new(vec![Came::default(); content.nodes.len()]);
-        Rc::new(Self { plan: plan.clone(), block, outer, path, slots, came })
-    }
-
-    fn content(&self) -> &Block {
-        self.plan.block(self.block)
-    }
-
-    fn put(&self, slot: u32, value: Value) {
-        if let Some(place) = self.slots.borrow_mut().get_mut(slot as usize) {
-            *place = Ok(value);
-        }
-    }
-
-    fn path_of(&self, node: &Node) -> String {
-        match &node.name {
-            Some(name) if self.path.is_empty() => name.to_string(),
-            Some(name) => format!("{}.{name}", self.path),
-            None => self.path.clone(),
-        }
-    }
-
-    fn around(&self, up: u16) -> &Self {
-        (0..up).fold(self, |frame, _| frame.outer.as_deref().unwrap())
-    }
-
-    fn evaluate(&self, code: &Code) -> Result<Value, EvalError> {
-        evaluate(code, self)
-    }
-
-    fn truth(&self, code: &Code) -> Result<bool, EvalError> {
-        self.evaluate(code).map(|value| value == Value::Bool(true))
-    }
-
-    fn settles(&self) -> bool {
-        self.plan.policy.on_failure == Some(OnFailure::Settle)
-    }
-}
-
-impl Environment for Frame {
-    fn value(&self, place: Place) -> Result<Value, EvalError> {
-        self.around(place.up).slots.borrow()[place.slot as usize].clone()
-    }
-
-    fn state(&self, _: Place) -> StepState {
-        unreachable!("no generated plan asks for states")
-    }
-
-    fn winner(&self, _: Place) -> Option<Arc<str>> {
-        unreachable!("no generated plan asks who won")
-    }
 }
 
 impl Oracle<'_> {
@@ -335,7 +243,7 @@ impl Oracle<'_> {
             Guard::Holds => {}
             Guard::False => return Flow::On,
             // One whose condition has no value counts as taken.
-            Guard::Upstream(fault) if may_end => return Flow::Fails(Fault { forced: true, ..fault }),
+            Guard::Upstream(fault) if may_end => return Flow::Fails(Fault { forced: true, upstream: true, ..fault }),
             Guard::Upstream(fault) => return give_nothing(frame, index, fault),
             // One whose condition has no value counts as taken, and any other that reads what gave nothing is passed over.
             Guard::Failed if !may_end && upstream.is_some() => {}
@@ -347,7 +255,7 @@ impl Oracle<'_> {
         }
         if let Some(fault) = upstream {
             if matches!(node.kind, NodeKind::Ensure { .. }) {
-                return Flow::Fails(Fault { forced: true, ..fault });
+                return Flow::Fails(Fault { forced: true, upstream: true, ..fault });
             }
             if guarded && may_end {
                 return Flow::Ends;
@@ -462,6 +370,7 @@ impl Oracle<'_> {
                 Flow::On
             }
             Err(fault) => {
+                self.meaning.failures.push(fault.class.clone());
                 frame.came.borrow_mut()[index].nothing = Some(fault.clone());
                 Flow::Fails(Fault { forced: false, ..fault })
             }
@@ -603,7 +512,7 @@ impl Oracle<'_> {
         if call.effect.floats() {
             return answer(self.nature, &sent, &name, 1)
                 .map(|json| Value::Int(json.as_i64().unwrap()))
-                .map_err(|(class, _)| Fault { class, origin: path.to_owned(), forced: false });
+                .map_err(|(class, _)| Fault { class, origin: path.to_owned(), forced: false, upstream: false });
         }
         let retry = step.retry();
         let tries = retry.and_then(|retry| retry.attempts).unwrap_or(3);
@@ -630,77 +539,10 @@ impl Oracle<'_> {
             };
             if unknown || !wanted || number >= tries {
                 self.changed |= doubt;
-                return Err(Fault { class, origin: path.to_owned(), forced: false });
+                return Err(Fault { class, origin: path.to_owned(), forced: false, upstream: false });
             }
         }
         unreachable!("attempts have an end")
-    }
-
-    /// Whether one of the attempts that something else has not kept from being made has, or may have, changed something.
-    fn may_have_happened(&self, path: &str, tool: &Signature) -> bool {
-        let made = self.world.attempts.get(path).copied().unwrap_or_default();
-        let changed = |attempt: u32| !matches!(answer(self.nature, path, &tool.path(), attempt), Err((_, sent)) if sent != Sent::Maybe);
-        (1..=made).any(changed)
-    }
-
-    /// What a plan instance did is taken back, last first.
-    fn take_back(&mut self, first_call: usize, first_done: usize) {
-        let mut done: Vec<Done> = self.log.drain(first_done..).collect();
-        let settled = |path: &str| self.world.settled.get(path).copied();
-        let is_complete = |path: &str| settled(path).is_some_and(|(_, state)| state == StepState::Completed);
-        if self.meaning.wide {
-            let happened = |done: &Done| {
-                let node = &done.frame.content().nodes[done.node];
-                match &node.step().unwrap().kind {
-                    StepKind::Call(Call { target: Target::Tool(tool), .. }) => self.may_have_happened(&done.path, tool),
-                    _ => is_complete(&done.path),
-                }
-            };
-            done.retain(|done| !done.optional || happened(done));
-            done.sort_by_key(|done| settled(&done.path).map(|(number, _)| number));
-        }
-        let wide = self.meaning.wide;
-        done.retain(|done| done.covered.as_ref().is_none_or(|outer| wide && !is_complete(outer)));
-        let before = self.meaning.calls.len();
-        let outer = std::mem::replace(&mut self.undoing, true);
-        let changed = self.changed;
-        for done in done.iter().rev() {
-            let undo = done.frame.content().nodes[done.node].step().and_then(Step::undo).unwrap();
-            let path = format!("{}.undo", done.path);
-            let inner = Frame::new(&done.frame.plan, undo.body, Some(done.frame.clone()), path);
-            inner.put(0, done.gave.clone());
-            let so_far = self.meaning.calls.len();
-            let outcome = self.block(&inner, false);
-            self.then(before..so_far, so_far..self.meaning.calls.len());
-            self.meaning.undone.push((done.path.clone(), outcome.is_ok()));
-        }
-        (self.undoing, self.changed) = (outer, changed);
-        self.then(first_call..before, before..self.meaning.calls.len());
-    }
-}
-
-fn guard(frame: &Frame, node: &Node) -> Guard {
-    let came = frame.came.borrow();
-    let mut failed = false;
-    let mut holds = true;
-    for atom in &node.guard {
-        let condition = &came[atom.condition.0 as usize];
-        if let Some(fault) = &condition.nothing {
-            return Guard::Upstream(fault.clone());
-        }
-        match &condition.truth {
-            Some(Ok(truth)) => holds &= *truth != atom.negated,
-            Some(Err(_)) => failed = true,
-            None => holds = false,
-        }
-    }
-    if let Some(fault) = node.after.iter().find_map(|after| came[after.node.0 as usize].nothing.clone()) {
-        return Guard::Upstream(fault);
-    }
-    match (failed, holds) {
-        (true, _) => Guard::Failed,
-        (false, true) => Guard::Holds,
-        (false, false) => Guard::False,
     }
 }
 
@@ -724,11 +566,11 @@ fn arguments(frame: &Frame, call: &Call, path: &str) -> Outcome<Vec<(Arc<str>, V
 
 fn expression(origin: &str) -> Fault {
     let class = ErrorClass::Validation(Validation::Expression);
-    Fault { class, origin: origin.to_owned(), forced: false }
+    Fault { class, origin: origin.to_owned(), forced: false, upstream: false }
 }
 
 fn ended_by(class: ErrorClass, frame: &Frame) -> Fault {
-    Fault { class, origin: frame.path.clone(), forced: true }
+    Fault { class, origin: frame.path.clone(), forced: true, upstream: false }
 }
 
 fn whole(value: &Value) -> i64 {
