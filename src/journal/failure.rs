@@ -180,7 +180,7 @@ impl Link {
             None => None,
         };
         let Self { message, step, attempt, sent, place, kind, .. } = self;
-        Ok(StepError { class, message, step, attempt, retry_after, sent, place, cause, kind })
+        Ok(StepError { class, message, step, attempt, retry_after, sent, place, kind, cause })
     }
 
     fn fields<M: serde::ser::SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {

@@ -168,8 +168,8 @@ fn c13_the_language_in_four_thousand_tokens_is_true() {
         let folder = folder([("a.plan", format!("{plan}\n{tests}"))]);
         let check = planrun(["check", "--deny", "warnings", "a.plan"]).within(folder.path()).run();
         assert_eq!((check.status, check.stdout.as_str()), (0, ""), "{}\n{plan}", check.stderr);
-        let test = planrun(["test", "a.plan"]).within(folder.path()).run();
-        assert_eq!(test.status, 0, "{}{}", test.stdout, test.stderr);
+        let ran = planrun(["test", "a.plan"]).within(folder.path()).run();
+        assert_eq!(ran.status, 0, "{}{}", ran.stdout, ran.stderr);
     }
     let expressions = fenced(&text, "true").concat();
     assert!(expressions.lines().count() >= 10);

@@ -57,7 +57,8 @@ fn try_seed(seed: u64, tried: &Mutex<BTreeMap<&'static str, u64>>) -> Result<(),
         }
         for weather in [Weather::Fair, Weather::Steady(4)] {
             let (one, other) = (checked.plans.last().unwrap(), after.plans.last().unwrap());
-            let (before, now) = (perform(one, &made, weather, seed), perform(other, &mended, weather, seed));
+            let (before, _) = perform(one, &made, weather, seed);
+            let (now, _) = perform(other, &mended, weather, seed);
             if story(&before) != story(&now) {
                 return Err(told(format!("{weather:?}: {:?} became {:?}", story(&before), story(&now))));
             }

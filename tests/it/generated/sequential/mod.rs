@@ -167,7 +167,7 @@ fn retold(made: &Effects, seed: u64, order: u64) -> String {
         marks.extend(call.ends.map(|(mark, at)| (mark, format!("  end of {} at {at}", call.path))));
     }
     marks.sort();
-    let seen: Vec<String> = marks.into_iter().map(|(_, text)| text).collect();
+    let told: Vec<String> = marks.into_iter().map(|(_, text)| text).collect();
     let wanted: Vec<String> = expected
         .calls
         .iter()
@@ -180,7 +180,7 @@ fn retold(made: &Effects, seed: u64, order: u64) -> String {
         "{}\n{fault}\nseen, {}:\n{}\nexpected, {:?}, undone {:?}:\n{}\n",
         made.text.replace(crate::generate::TOOLS, ""),
         ran.outcome.state,
-        seen.join("\n"),
+        told.join("\n"),
         expected.error,
         expected.undone,
         wanted.join("\n")

@@ -132,11 +132,11 @@ fn apart(one: &Node, other: &Node) -> bool {
 
 /// The slots of the frame `up` frames outwards that a statement reads, with the blocks in it.
 fn reads(plan: &Plan, node: &Node, up: u16, slots: &mut BTreeSet<u32>) {
-    let mut note = |code: &Code, up: u16| {
+    let mut add = |code: &Code, up: u16| {
         slots.extend(code.reads.iter().filter(|read| read.place.up == up).map(|read| read.place.slot));
     };
-    node.codes(&mut |code| note(code, up));
-    node.inner_codes(&mut |code| note(code, up + 1));
+    node.codes(&mut |code| add(code, up));
+    node.inner_codes(&mut |code| add(code, up + 1));
     let mut blocks: Vec<BlockId> = Vec::new();
     node.inner(&mut |inner| blocks.push(inner));
     for inner in blocks.iter().flat_map(|inner| &plan.block(*inner).nodes) {
