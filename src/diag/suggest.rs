@@ -73,14 +73,17 @@ fn is_slip(one: &str, other: &str) -> bool {
         name.chars().filter(char::is_ascii_digit).collect()
     }
     let (ones, others) = (words(one), words(other));
+    if ones.len() != others.len() {
+        // The marks between the words are amiss, and at most one letter beside that.
+        let (mine, theirs) = (ones.concat(), others.concat());
+        let long = mine.chars().count().min(theirs.chars().count()) >= LONG_LETTERS;
+        return long && digits(one) == digits(other) && strsim::osa_distance(&mine, &theirs) <= 1;
+    }
     let mut apart = ones.iter().zip(&others).filter(|(one, other)| one != other);
     let (Some((mine, theirs)), None) = (apart.next(), apart.next()) else { return same_words(one, other) };
     let letters = mine.chars().count().min(theirs.chars().count());
     let most = if letters < LONG_LETTERS { 1 } else { 2 };
-    ones.len() == others.len()
-        && letters >= SURE_LETTERS
-        && digits(one) == digits(other)
-        && strsim::osa_distance(mine, theirs) <= most
+    letters >= SURE_LETTERS && digits(one) == digits(other) && strsim::osa_distance(mine, theirs) <= most
 }
 
 #[cfg(test)]
@@ -108,6 +111,7 @@ mod tests {
             ("amuont", &["amount", "name"][..]),
             ("custmer", &["customer"]),
             ("employeId", &["employee_id"]),
+            ("employeeid", &["employee_id"]),
             ("customer_nmae", &["customer_name"]),
             ("cutsomre", &["customer"]),
         ] {

@@ -34,6 +34,22 @@ pub(super) fn unknown_near<'a>(
     suggest(code, what, name, span, candidates.collect(), quoted)
 }
 
+/// The same, with the only one that can be meant. Where it may be another there is no fix: nothing else is held against the
+/// one that it would write, so it could lead to other errors.
+pub(super) fn unknown_meant<'a>(
+    code: &'static Code,
+    what: &str,
+    name: &ast::Name,
+    candidates: impl Iterator<Item = &'a str>,
+) -> (Diagnostic, Option<&'a str>) {
+    let (mut diagnostic, near) = unknown_near(code, what, &name.text, name.span, candidates);
+    let meant = near.filter(|near| near.certain).map(|near| near.name);
+    if meant.is_none() {
+        diagnostic.fix = None;
+    }
+    (diagnostic, meant)
+}
+
 /// The same, of something that is written in a form of its own.
 pub(super) fn unknown_as<'a>(
     code: &'static Code,

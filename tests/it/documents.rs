@@ -180,6 +180,17 @@ fn c13_the_language_in_four_thousand_tokens_is_true() {
     }
 }
 
+/// The statements, clauses and settings that the description lists without an example of their own.
+#[test]
+fn c13_each_form_that_the_language_lists_is_one() {
+    let forms = std::fs::read_to_string(root().join("tests/fixtures/language/forms.plan")).unwrap();
+    let folder = folder([("forms.plan", forms)]);
+    let check = planrun(["check", "--deny", "warnings", "forms.plan"]).within(folder.path()).run();
+    assert_eq!((check.status, check.stdout.as_str()), (0, ""), "{}", check.stderr);
+    let test = planrun(["test", "forms.plan"]).within(folder.path()).run();
+    assert_eq!(test.status, 0, "{}{}", test.stdout, test.stderr);
+}
+
 /// What stands around each mistake of the language's description, and around its remedy.
 fn with_kit(statements: &str) -> String {
     format!(

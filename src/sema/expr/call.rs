@@ -68,7 +68,8 @@ impl Checker<'_> {
         diagnostic.fix = diagnostic.fix.filter(|_| sound).map(|fix| Fix { safe: !self.lazy, ..fix });
         self.diagnostics.insert(at, diagnostic);
         let failed = Typed::fail("a call cannot stand inside an expression", call);
-        Typed { ty: contract.map_or(Type::Invalid, |contract| contract.returns.clone()), ..failed }
+        let returns = contract.filter(|_| sound).map(|contract| contract.returns.clone());
+        Typed { ty: returns.unwrap_or(Type::Invalid), ..failed }
     }
 
     pub(super) fn namespaced_call(

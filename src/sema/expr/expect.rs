@@ -1,7 +1,9 @@
 //! Values that go somewhere: literals are checked part by part, everything else as a whole.
 
 use super::{Checker, Expectation, MapKey, Typed, combine, construct, report};
-use crate::sema::expr::Node;
+use crate::diag::Diagnostic;
+use crate::diag::codes::names::CALL_IN_EXPRESSION;
+use crate::sema::expr::{Node, Op};
 use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::{Fit, Literal, MapType, ObjectType, Rest, Type, convert, fit};
@@ -43,6 +45,14 @@ impl Checker<'_> {
         self.fits(typed, expression.span, expected, expectation)
     }
 
+    /// Whether a call has been reported at a place, where no value of its kind is wanted either: then a step of its own mends
+    /// nothing.
+    fn is_misplaced_call(&mut self, span: Span) -> bool {
+        let is_it = |found: &&mut Diagnostic| found.code == &CALL_IN_EXPRESSION && found.span == span;
+        let found = self.diagnostics.iter_mut().rev().find(is_it);
+        found.map(|found| found.fix = None).is_some()
+    }
+
     /// Holds the type of a value against what is wanted, and reports what cannot be.
     fn fits(&mut self, mut typed: Typed, span: Span, expected: &Type, expectation: Expectation<'_>) -> Typed {
         if let Some(number) = typed.node.constant().and_then(Value::as_int)
@@ -57,6 +67,10 @@ impl Checker<'_> {
             (Fit::Unknown, None) | (Fit::Fits, _) => None,
         };
         let Some(mismatch) = mismatch else { return typed };
+        if matches!(typed.node.op, Op::Fail(_)) && self.is_misplaced_call(span) {
+            typed.ty = Type::Invalid;
+            return typed;
+        }
         let simple = combine::is_simple(&typed.node);
         let diagnostic = if mismatch.absent() && mismatch.path.is_empty() {
             report::absent_value(&typed.ty, expected, expectation, span, simple)

@@ -9,7 +9,7 @@ use super::scope::Slots;
 use crate::diag::{Diagnostic, codes, nearest};
 use crate::sema::expr::{Checker, Code, Expectation};
 use crate::sema::file::Namespace;
-use crate::sema::finding::unknown;
+use crate::sema::finding::{unknown, unknown_meant};
 use crate::sema::plan::{Plan, StepKind, Target};
 use crate::source::Span;
 use crate::syntax::ast;
@@ -70,14 +70,14 @@ impl TestChecker<'_> {
         match self.shared.namespaces.get(&namespace.text) {
             None => self.tool_elsewhere(namespace, tool),
             Some(Namespace::Tools(catalog)) => {
-                let found = self.shared.tools.find(catalog, &tool.text).cloned();
-                if found.is_none() {
+                let tools = self.shared.tools;
+                tools.find(catalog, &tool.text).cloned().or_else(|| {
                     let what = format!("tool in `{}` named", namespace.text);
-                    let names = self.shared.tools.names(catalog);
                     let code = &codes::names::UNKNOWN_TOOL;
-                    self.diagnostics.push(unknown(code, &what, &tool.text, tool.span, names));
-                }
-                found
+                    let (finding, meant) = unknown_meant(code, &what, tool, tools.names(catalog));
+                    self.diagnostics.push(finding);
+                    tools.find(catalog, meant?).cloned()
+                })
             }
             Some(Namespace::Plans(_)) => {
                 let message = "a plan is no tool: it runs in the test, and the tools that it calls are mocked";

@@ -14,7 +14,7 @@ use std::time::Duration;
 use super::checker::Shared;
 use super::expr::{Checker, Code, Expectation};
 use super::file::Namespace;
-use super::finding::{duplicate_name, unknown};
+use super::finding::{duplicate_name, unknown, unknown_meant};
 use super::plan::Plan;
 use super::scope::NoNames;
 use crate::diag::{Diagnostic, codes};
@@ -204,12 +204,13 @@ fn find_plan(
             }
         }
     };
-    let plan = plans.iter().find(|plan| plan.name == test.plan.text);
-    if plan.is_none() {
+    let find = |name: &str| plans.iter().find(|plan| &*plan.name == name).cloned();
+    find(&test.plan.text).or_else(|| {
         let names = plans.iter().map(|plan| &*plan.name);
-        diagnostics.push(unknown(&codes::names::UNKNOWN_PLAN, &what, &test.plan.text, test.plan.span, names));
-    }
-    plan.cloned()
+        let (finding, meant) = unknown_meant(&codes::names::UNKNOWN_PLAN, &what, &test.plan, names);
+        diagnostics.push(finding);
+        find(meant?)
+    })
 }
 
 /// The namespaces that a test names are used, though its plan is not known.
