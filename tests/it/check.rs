@@ -196,8 +196,15 @@ fn fixture_folders_come_out_as_expected() {
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
-/// The codes of the errors that a project has, and the fixes of its findings: file, code and edits.
-fn errors_and_fixes(project: &Path) -> (BTreeSet<String>, Vec<(String, String, Vec<Value>)>) {
+/// A fix as the JSON of a check tells it.
+struct ToldFix {
+    file: String,
+    code: String,
+    edits: Vec<Value>,
+}
+
+/// The codes of the errors that a project has, and the fixes of its findings.
+fn errors_and_fixes(project: &Path) -> (BTreeSet<String>, Vec<ToldFix>) {
     let found = planrun(["check", "--format", "json"]).within(project).run().json();
     let mut codes = BTreeSet::new();
     let mut fixes = Vec::new();
@@ -207,7 +214,7 @@ fn errors_and_fixes(project: &Path) -> (BTreeSet<String>, Vec<(String, String, V
             codes.insert(text(&finding["code"]));
         }
         if let Some(edits) = finding["fix"]["edits"].as_array() {
-            fixes.push((text(&finding["file"]), text(&finding["code"]), edits.clone()));
+            fixes.push(ToldFix { file: text(&finding["file"]), code: text(&finding["code"]), edits: edits.clone() });
         }
     }
     (codes, fixes)
@@ -235,7 +242,7 @@ fn c12_no_fix_of_a_fixture_leads_to_another_error() {
         if codes.iter().any(hidden) {
             continue;
         }
-        for (file, code, edits) in &fixes {
+        for ToldFix { file, code, edits } in &fixes {
             let copy = copied(&fixture);
             let path = copy.path().join(file);
             let text = edited(&std::fs::read_to_string(&path).unwrap(), edits);

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use planrun::diag::Diagnostic;
+
 use crate::fixes::Case;
 
 const HEAD: &str = "use vm, desk, sys\n\n\
@@ -20,11 +22,7 @@ fn told(statements: &str) -> Vec<(&'static str, String)> {
 
 fn told_of(text: &str) -> Vec<(&'static str, String)> {
     let found = Case { text: text.to_owned(), files: BTreeMap::new() }.check(text);
-    found
-        .into_iter()
-        .filter(|found| found.is_error())
-        .map(|one| (one.code.name, one.help.unwrap_or_default()))
-        .collect()
+    found.into_iter().filter(Diagnostic::is_error).map(|one| (one.code.name, one.help.unwrap_or_default())).collect()
 }
 
 /// Each mistake is the one finding of this code, and its remedy says this.
