@@ -1,18 +1,24 @@
 //! `planrun graph`: the plan as a picture, or as data for programs that draw.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 
-use super::workspace::Workspace;
+use super::workspace::{CheckedPlan, Workspace};
 use super::{Exit, Failure, Terminal};
+use crate::format;
 use crate::graph;
-use crate::graph::draw::{Drawing, dot, json, mermaid, svg};
+use crate::graph::draw::{self, Drawing, dot, mermaid, outline, svg};
+use crate::sema::Plan;
+use crate::source::SourceFile;
+use crate::syntax::{self, json};
 
 const EXAMPLES: &str = "\
 Examples:
   planrun graph onboarding.plan --format svg > onboarding.svg
   planrun graph onboarding.plan --format mermaid    for README files
+  planrun graph onboarding.plan --format text
   planrun graph onboarding.plan | dot -Tpng         with Graphviz";
 
 /// Draw what waits for what.
@@ -39,6 +45,8 @@ pub enum Format {
     Mermaid,
     /// A picture.
     Svg,
+    /// Indented text.
+    Text,
     /// Nodes and edges as data.
     Json,
 }
@@ -52,9 +60,23 @@ pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) ->
     let Some(checked) = workspace.plan(&arguments.file, arguments.plan.as_deref(), terminal)? else {
         return Ok(Exit::Findings);
     };
-    let drawing = graph::drawing(&checked.plan, &graph::build(&checked.plan));
+    let plan = in_words(&workspace, &checked).unwrap_or_else(|| checked.plan.clone());
+    let drawing = graph::drawing(&plan, &graph::build(&plan));
     terminal.print_exactly(&text(&drawing, arguments.format)?)?;
     Ok(Exit::Fine)
+}
+
+/// A plan of the JSON form as the text that it stands for, whose words a drawing shows.
+fn in_words(workspace: &Workspace, checked: &CheckedPlan) -> Option<Arc<Plan>> {
+    let source = &checked.source;
+    if !json::is_json(source) {
+        return None;
+    }
+    let text = format::print(&syntax::parse(source).file)?;
+    let name = source.name().trim_end_matches(".json");
+    let name = if name.ends_with(".plan") { name.to_owned() } else { format!("{name}.plan") };
+    let plans = workspace.check(&SourceFile::new(name, text)).plans;
+    plans.into_iter().find(|plan| plan.name == checked.plan.name)
 }
 
 /// The drawing as text of this format.
@@ -66,6 +88,7 @@ pub fn text(drawing: &Drawing, format: Format) -> Result<String, Failure> {
         Format::Dot => Ok(dot(drawing)),
         Format::Mermaid => Ok(mermaid(drawing)),
         Format::Svg => svg(drawing).map_err(|too_large| Failure::Usage(too_large.to_string())),
-        Format::Json => Ok(json(drawing)),
+        Format::Text => Ok(outline(drawing)),
+        Format::Json => Ok(draw::json(drawing)),
     }
 }

@@ -141,6 +141,15 @@ impl fmt::Display for ErrorClass {
     }
 }
 
+impl fmt::Display for ErrorPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Class(class) => class.fmt(f),
+            Self::Family(family) => f.write_str(family),
+        }
+    }
+}
+
 impl ErrorPattern {
     /// What this dotted name stands for in `on:` and `recover`.
     #[must_use]

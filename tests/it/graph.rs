@@ -127,8 +127,9 @@ fn r1_7_readers_of_a_name_wait_for_every_branch_that_gives_it_and_drawings_tell_
     ids.sort_unstable();
     ids.dedup();
     assert_eq!(ids.len(), count);
-    let into_own = drawing.edges.iter().filter(|edge| edge.to == "own").map(|edge| &*edge.from).collect::<Vec<_>>();
-    assert_eq!(into_own, ["x"], "the other branch gives it nothing");
+    let id = |place: usize| &*drawing.nodes[place].id;
+    let into_own = drawing.edges.iter().filter(|edge| id(edge.to) == "own").map(|edge| id(edge.from));
+    assert_eq!(into_own.collect::<Vec<_>>(), ["x"], "the other branch gives it nothing");
 }
 
 #[test]
@@ -340,12 +341,228 @@ fn drawings_in_every_form() {
         insta::assert_snapshot!(format!("{name}.dot"), draw::dot(&drawing));
         insta::assert_snapshot!(format!("{name}.mermaid"), draw::mermaid(&drawing));
         insta::assert_snapshot!(format!("{name}.json"), draw::json(&drawing));
+        insta::assert_snapshot!(format!("{name}.text"), draw::outline(&drawing));
         let svg = draw::svg(&drawing).unwrap();
         well_formed(&svg);
         for node in &drawing.nodes {
-            let label = node.label.lines().next().unwrap();
-            assert!(svg.contains(&label.replace('<', "&lt;")), "{label} is missing in\n{svg}");
+            let label = node.label.replace('<', "&lt;").replace('"', "&quot;");
+            assert!(svg.contains(&label), "{label} is missing in\n{svg}");
         }
+    }
+}
+
+/// A plan in which every kind of block stands, with its drawing.
+fn everything() -> draw::Drawing {
+    let text = format!(
+        "use db, mail, sys\n{TOOLS}
+        plan inner(what: string) {{
+            step deep = db.read(key: what)
+            reply deep
+        }}
+        plan p(flag: bool = true, kind: \"a\" | \"b\" = \"a\") {{
+            policy {{ deadline: 5m, on_failure: pause }}
+            task board \"On the board\"
+            listener alarm on board is done max 2 {{ step told = mail.send(text: \"done\") }}
+            step asked = input \"Which?\" -> {{ key: string }} by \"desk\" within 1d
+            parallel {{
+                step one = db.write(key: asked.key)
+                    confirm \"Write it?\" by \"chief\" expires 2d
+                    timeout 5s
+                    retry {{ attempts: 3, on: [transient] }}
+                    undo db.write(key: \"back\")
+                step two = db.write(key: \"two\")
+                    recover transient => do {{
+                        step again = db.write(key: \"again\")
+                        yield again
+                    }}
+                    undo do {{
+                        step gone = db.write(key: \"gone\")
+                        step noted = mail.send(text: \"gone\")
+                    }}
+            }}
+            step polled = db.read(key: \"p\")
+                within 1m
+                until polled != \"\" every 1s
+            if flag {{
+                step yes = mail.send(text: one)
+            }} else if kind == \"a\" {{
+                step no = mail.send(text: two)
+            }} else {{
+                step never = mail.send()
+            }}
+            step rounds = repeat state = 0 max 3 {{
+                step page = db.read(key: json(state))
+                yield page
+                next state + 1
+            }}
+            step many = each name in [\"x\", \"y\"] max 2 parallel 2 by name settle {{
+                step sent = mail.send(text: name)
+                yield sent
+            }}
+            step fastest = race {{ left: db.read(key: \"l\"), right: db.read(key: \"r\") }}
+            step chosen = match kind {{
+                \"a\" => do {{
+                    step first = db.read(key: fastest)
+                    yield first
+                }},
+                _ => \"none\",
+            }}
+            step called = inner(what: chosen)
+            step twice = inner(what: called)
+            set board done after many
+            reply {{ rounds: rounds, polled: polled, twice: twice }}
+        }}"
+    );
+    let tools = catalog().signatures().cloned().collect();
+    let checked = check_file(&SourceFile::new("test.plan", text), &tools, &NoFiles);
+    let errors = checked.diagnostics.iter().filter(|found| found.is_error()).collect::<Vec<_>>();
+    assert!(errors.is_empty(), "{errors:#?}");
+    let plan = checked.plans.iter().find(|plan| &*plan.name == "p").unwrap();
+    graph::drawing(plan, &graph::build(plan))
+}
+
+#[test]
+fn d6_blocks_are_frames_with_their_kind_and_arms_with_their_labels() {
+    let drawing = everything();
+    let around = |id: &str| -> Vec<String> {
+        let mut found = Vec::new();
+        let mut place = drawing.nodes.iter().position(|node| node.id == id).unwrap_or_else(|| panic!("no {id}"));
+        while let Some(parent) = drawing.nodes[place].parent {
+            found.push(format!("{}: {}", drawing.nodes[parent].kind.name(), drawing.nodes[parent].heading()));
+            place = parent;
+        }
+        found
+    };
+    assert_eq!(around("alarm.told"), ["listener: listener alarm on board is done"]);
+    assert_eq!(around("one"), ["parallel: parallel"]);
+    assert_eq!(around("two.recover.again"), ["recover: recover transient", "step: two db.write", "parallel: parallel"]);
+    assert_eq!(around("two.undo.gone"), ["undo: undo", "step: two db.write", "parallel: parallel"]);
+    assert_eq!(around("yes"), ["arm: flag", "if: if"]);
+    assert_eq!(around("no"), ["arm: kind == \"a\"", "if: if"], "an `else if` is one of the same arms");
+    assert_eq!(around("never"), ["arm: else", "if: if"]);
+    assert_eq!(around("rounds.page"), ["repeat: rounds repeat from 0"]);
+    assert_eq!(around("many.sent"), ["each: many each of [\"x\", \"y\"]"]);
+    assert_eq!(around("fastest.left"), ["race: fastest race"]);
+    assert_eq!(around("chosen.match.first"), ["arm: \"a\"", "match: chosen match kind"]);
+    assert_eq!(around("called.deep"), ["plan: called inner"], "a plan of the file is drawn where it is called");
+    assert!(drawing.nodes.iter().all(|node| node.id != "twice.deep"), "and only where it is called first");
+    let arms = drawing.nodes.iter().filter(|node| node.kind == draw::NodeKind::Arm).map(draw::DrawnNode::heading);
+    let expected = ["flag", "kind == \"a\"", "else", "left db.read", "right db.read", "\"a\"", "_ \"none\""];
+    assert_eq!(arms.collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn d6_every_clause_is_a_mark_on_its_step() {
+    let drawing = everything();
+    let marks = |id: &str| drawing.nodes.iter().find(|node| node.id == id).unwrap().marks.clone();
+    let confirm = "confirm \"Write it?\" by \"chief\" expires 2d";
+    let expected =
+        [confirm, "timeout 5s", "retry { attempts: 3, on: [transient] }", "undo db.write"];
+    assert_eq!(marks("one"), expected);
+    assert_eq!(marks("asked"), ["by \"desk\"", "within 1d"]);
+    assert_eq!(marks("polled"), ["within 1m", "until polled != \"\" every 1s"]);
+    assert_eq!(marks("many"), ["max 2", "parallel 2", "by name", "settle"]);
+    assert_eq!(marks("alarm"), ["max 2"]);
+    assert_eq!(drawing.marks, ["deadline 5m", "on_failure pause"]);
+    for text in [draw::svg(&drawing).unwrap(), draw::mermaid(&drawing), draw::dot(&drawing), draw::outline(&drawing)] {
+        for word in ["confirm", "until polled", "undo", "retry", "timeout 5s", "settle"] {
+            assert!(text.contains(word), "{word} is missing in\n{text}");
+        }
+    }
+}
+
+#[test]
+fn d6_arrows_say_what_is_read_and_what_only_stands_above() {
+    let drawing = everything();
+    let id = |place: usize| &*drawing.nodes[place].id;
+    let into = |to: &str, kind: draw::EdgeKind| {
+        let edges = drawing.edges.iter().filter(|edge| id(edge.to) == to && edge.kind == kind);
+        edges.map(|edge| id(edge.from)).collect::<Vec<_>>()
+    };
+    use draw::EdgeKind::{After, Data, Listener, Order};
+    assert_eq!((into("one", Data), into("yes", Data)), (vec!["asked"], vec!["one"]));
+    assert_eq!(into("parallel", Order), [""; 0], "what reads something above stands below it anyway");
+    assert_eq!(into("polled", Order), ["parallel"]);
+    assert_eq!(into("if", Order), ["polled"]);
+    assert_eq!(into("set board done", After), ["many"]);
+    assert_eq!(into("alarm", Listener), ["set board done"], "what moves the task fires the listener");
+    assert!(into("reply", Data).contains(&"rounds"));
+    assert_eq!(into("reply", Order), ["set board done"], "the reply is at the end");
+    assert_eq!(drawing.nodes.last().unwrap().id, "reply");
+}
+
+#[test]
+fn d6_order_arrows_are_linear_and_every_statement_keeps_its_place() {
+    let lines = |count: u32, line: &dyn Fn(u32) -> String| (0..count).map(line).collect::<Vec<_>>().join("\n");
+    let adversarial = [
+        lines(3000, &|n| format!("step r{n} = db.read()\nstep w{n} = db.write()")),
+        format!("{}\n{}", lines(3000, &|n| format!("step r{n} = db.read()")), "step w = db.write()"),
+        format!("parallel {{ {} }}\n{}", lines(2000, &|n| format!("step w{n} = db.write()")),
+            lines(2000, &|n| format!("step r{n} = db.read()"))),
+        format!("if flag {{ {} }}\nstep last = db.write()", lines(3000, &|n| format!("step w{n} = db.write()"))),
+        lines(2000, &|n| format!("ensure flag else \"no\"\nstep r{n} = db.read()")),
+    ];
+    for statements in adversarial {
+        let plan = plan(&format!("{statements}\nreply null"));
+        let drawing = graph::drawing(&plan, &graph::build(&plan));
+        assert!(drawing.edges.len() <= 3 * drawing.nodes.len(), "{} edges in {}…", drawing.edges.len(), &statements[..99]);
+    }
+    let plan = plan("step a = db.read()\nlet v = a\nstep w = db.write(value: v)\nstep b = db.read()\nreply null");
+    let drawing = graph::drawing(&plan, &graph::build(&plan));
+    let edges = drawing.edges.iter().map(|edge| (&*drawing.nodes[edge.from].id, &*drawing.nodes[edge.to].id));
+    assert_eq!(edges.collect::<Vec<_>>(), [("a", "v"), ("v", "w"), ("w", "b"), ("b", "reply")]);
+}
+
+/// The numbers behind these attributes of each tag with this name.
+fn numbers<const COUNT: usize>(svg: &str, tag: &str, attributes: [&str; COUNT]) -> Vec<[f64; COUNT]> {
+    let open = format!("<{tag} ");
+    let tags = svg.split(&open).skip(1).map(|rest| rest.split('>').next().unwrap());
+    let number = |tag: &str, attribute: &str| {
+        let rest = format!(" {tag}").split(&format!(" {attribute}=\"")).nth(1)?.split('"').next()?.to_owned();
+        rest.parse::<f64>().ok()
+    };
+    tags.filter_map(|tag| {
+        let found: Vec<f64> = attributes.iter().filter_map(|attribute| number(tag, attribute)).collect();
+        found.try_into().ok()
+    })
+    .collect()
+}
+
+#[test]
+fn d6_in_every_picture_boxes_lie_beside_or_within_each_other_and_the_reply_is_below() {
+    let plans = crate::support::root().join("plans");
+    let mut files: Vec<_> = std::fs::read_dir(&plans).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.extension().is_some_and(|ending| ending == "plan"));
+    let drawn = files.iter().map(|file| {
+        let run = crate::support::planrun(["graph", "--format", "svg"]).argument(file).within(&plans).run();
+        assert_eq!(run.status, 0, "{run:?}");
+        run.stdout
+    });
+    for svg in drawn.chain([draw::svg(&everything()).unwrap()]) {
+        well_formed(&svg);
+        assert!(!svg.contains(".#"), "an internal number");
+        let boxes = numbers(&svg, "rect", ["x", "y", "width", "height"]);
+        assert!(boxes.len() > 2);
+        for (place, [x, y, width, height]) in boxes.iter().enumerate() {
+            for [left, top, wide, high] in &boxes[..place] {
+                let apart = x + width <= left + 0.2
+                    || left + wide <= x + 0.2
+                    || y + height <= top + 0.2
+                    || top + high <= y + 0.2;
+                let within = |a: [f64; 4], b: [f64; 4]| {
+                    a[0] >= b[0] - 0.2
+                        && a[1] >= b[1] - 0.2
+                        && a[0] + a[2] <= b[0] + b[2] + 0.2
+                        && a[1] + a[3] <= b[1] + b[3] + 0.2
+                };
+                let (one, other) = ([*x, *y, *width, *height], [*left, *top, *wide, *high]);
+                assert!(apart || within(one, other) || within(other, one), "{one:?} and {other:?} overlap in\n{svg}");
+            }
+        }
+        let lowest = boxes.iter().map(|[_, y, _, height]| y + height).fold(0.0, f64::max);
+        let reply = svg.rfind("<title>\nreply").expect("a reply");
+        let [y, height] = numbers(&svg[reply..], "rect", ["y", "height"])[0];
+        assert!(y + height >= lowest - 0.2, "the reply is not at the end of\n{svg}");
     }
 }
 

@@ -262,7 +262,7 @@ fn s1_12_the_graph_tells_roots_leaves_and_levels_of_each_block() {
     assert_eq!(levels(&blocks[1]).len(), 3, "one after the other");
     for block in blocks.as_array().unwrap() {
         let placed: usize = levels(block).iter().map(|level| level.as_array().unwrap().len()).sum();
-        let own = document["nodes"].as_array().unwrap().iter().filter(|node| node["group"] == block["block"]);
+        let own = document["nodes"].as_array().unwrap().iter().filter(|node| node["parent"] == block["block"]);
         assert_eq!(placed, own.count(), "each statement has one level");
         let level = |id: &Json| levels(block).iter().position(|level| level.as_array().unwrap().contains(id));
         for edge in document["edges"].as_array().unwrap() {

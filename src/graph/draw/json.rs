@@ -2,25 +2,45 @@
 
 use serde::Serialize;
 
-use super::{Drawing, DrawnEdge, DrawnNode, EdgeKind, Link};
+use super::{Drawing, DrawnEdge, EdgeKind, NodeKind};
 use crate::diag::render::escape_json;
 
 /// One JSON document: the nodes in source order, the edges, and how each block goes on from its roots to its leaves.
 #[must_use]
 pub fn json(drawing: &Drawing) -> String {
-    let links = drawing.links();
-    let block = |group, own: Vec<usize>| {
-        let Ways { roots, leaves, levels } = ways(&own, &links);
-        let names = |places: Vec<usize>| places.into_iter().map(|place| &*drawing.nodes[place].id).collect();
+    let id = |place: usize| drawing.nodes.get(place).map_or("", |node| &*node.id);
+    let nodes = drawing.nodes.iter().map(|node| Node {
+        id: &node.id,
+        kind: node.kind,
+        label: &node.label,
+        detail: &node.detail,
+        marks: &node.marks,
+        parent: node.parent.map(id),
+    });
+    let edges = drawing.edges.iter().map(|edge| Arrow { from: id(edge.from), to: id(edge.to), kind: edge.kind });
+    let mut inside = drawing.inside();
+    let own = inside.pop().unwrap_or_default();
+    let frames = inside.iter().enumerate().filter(|(_, inside)| !inside.is_empty());
+    let levels = Levels::of(drawing);
+    let block = |frame: Option<usize>, own: &[usize]| {
+        let Ways { roots, leaves, levels } = levels.ways(own);
+        let names = |places: Vec<usize>| places.into_iter().map(id).collect();
         Block {
-            block: group,
+            block: frame.map(id),
             roots: names(roots),
             leaves: names(leaves),
             levels: levels.into_iter().map(names).collect(),
         }
     };
-    let blocks = drawing.groups().into_iter().map(|(group, own)| block(group, own)).collect();
-    let document = Document { version: 1, plan: &drawing.plan, nodes: &drawing.nodes, edges: &drawing.edges, blocks };
+    let inner = frames.map(|(frame, own)| block(Some(frame), own));
+    let document = Document {
+        version: 1,
+        plan: &drawing.plan,
+        marks: &drawing.marks,
+        nodes: nodes.collect(),
+        edges: edges.collect(),
+        blocks: std::iter::once(block(None, &own)).chain(inner).collect(),
+    };
     // Strings and fixed words only: nothing in it can fail to become JSON.
     let text = serde_json::to_string_pretty(&document).unwrap_or_default();
     escape_json(&text) + "\n"
@@ -30,17 +50,37 @@ pub fn json(drawing: &Drawing) -> String {
 struct Document<'a> {
     version: u32,
     plan: &'a str,
-    nodes: &'a [DrawnNode],
-    edges: &'a [DrawnEdge],
+    marks: &'a [String],
+    nodes: Vec<Node<'a>>,
+    edges: Vec<Arrow<'a>>,
     /// The plan's own statements first.
     blocks: Vec<Block<'a>>,
 }
 
-/// The statements of one block by what they wait for there.
+#[derive(Serialize)]
+struct Node<'a> {
+    id: &'a str,
+    kind: NodeKind,
+    label: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    detail: &'a str,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    marks: &'a [String],
+    parent: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Arrow<'a> {
+    from: &'a str,
+    to: &'a str,
+    kind: EdgeKind,
+}
+
+/// What stands in one frame by what it waits for there.
 #[derive(Serialize)]
 #[expect(clippy::struct_field_names, reason = "the names are those of the document")]
 struct Block<'a> {
-    /// The group of its nodes; null for the plan's own.
+    /// The frame; null for the plan's own statements.
     block: Option<&'a str>,
     /// What waits for nothing in the block.
     roots: Vec<&'a str>,
@@ -57,34 +97,54 @@ struct Ways {
     levels: Vec<Vec<usize>>,
 }
 
-/// Sorts the statements of a block. A listener waits for nothing, so what fires it is left out.
-fn ways(own: &[usize], links: &[Link]) -> Ways {
-    let place = |node: usize| own.binary_search(&node).ok();
-    let (mut before, mut after) = (vec![0_usize; own.len()], vec![Vec::new(); own.len()]);
-    for link in links.iter().filter(|link| link.kind != EdgeKind::Listener && link.from != link.to) {
-        if let (Some(from), Some(to)) = (place(link.from), place(link.to)) {
-            before[to] += 1;
-            after[from].push(to);
-        }
-    }
-    let which = |wanted: &dyn Fn(usize) -> bool| (0..own.len()).filter(|place| wanted(*place)).collect::<Vec<_>>();
-    let at = |places: &[usize]| places.iter().map(|place| own[*place]).collect::<Vec<_>>();
-    let mut level = which(&|place| before[place] == 0);
-    let (roots, leaves) = (at(&level), at(&which(&|place| after[place].is_empty())));
-    let mut levels = Vec::new();
-    while !level.is_empty() {
-        levels.push(at(&level));
-        let mut next = Vec::new();
-        for place in level {
-            for reader in &after[place] {
-                before[*reader] -= 1;
-                if before[*reader] == 0 {
-                    next.push(*reader);
-                }
+/// What waits for what among the statements of each frame: an arrow out of a frame within is one of that frame.
+struct Levels {
+    /// By the node that comes first.
+    after: Vec<Vec<usize>>,
+}
+
+impl Levels {
+    /// A listener waits for nothing, so what fires it is left out.
+    fn of(drawing: &Drawing) -> Self {
+        let mut after = vec![Vec::new(); drawing.nodes.len()];
+        for DrawnEdge { from, to, kind } in &drawing.edges {
+            if *kind != EdgeKind::Listener
+                && let Some((from, to)) = drawing.beside(*from, *to)
+            {
+                after[from].push(to);
             }
         }
-        next.sort_unstable();
-        level = next;
+        Self { after }
     }
-    Ways { roots, leaves, levels }
+
+    /// Sorts the statements of a block.
+    fn ways(&self, own: &[usize]) -> Ways {
+        let place = |node: usize| own.binary_search(&node).ok();
+        let after = own.iter().map(|node| self.after[*node].iter().filter_map(|reader| place(*reader)).collect());
+        let after: Vec<Vec<usize>> = after.collect();
+        let mut before = vec![0_usize; own.len()];
+        for reader in after.iter().flatten() {
+            before[*reader] += 1;
+        }
+        let which = |wanted: &dyn Fn(usize) -> bool| (0..own.len()).filter(|place| wanted(*place)).collect::<Vec<_>>();
+        let at = |places: &[usize]| places.iter().map(|place| own[*place]).collect::<Vec<_>>();
+        let mut level = which(&|place| before[place] == 0);
+        let (roots, leaves) = (at(&level), at(&which(&|place| after[place].is_empty())));
+        let mut levels = Vec::new();
+        while !level.is_empty() {
+            levels.push(at(&level));
+            let mut next = Vec::new();
+            for place in level {
+                for reader in &after[place] {
+                    before[*reader] -= 1;
+                    if before[*reader] == 0 {
+                        next.push(*reader);
+                    }
+                }
+            }
+            next.sort_unstable();
+            level = next;
+        }
+        Ways { roots, leaves, levels }
+    }
 }

@@ -10,43 +10,57 @@ use crate::diag::render::visible_text;
 #[must_use]
 pub fn mermaid(drawing: &Drawing) -> String {
     let mut out = String::from("flowchart TD\n");
-    for (index, (group, members)) in drawing.groups().into_iter().enumerate() {
-        let mut indent = "    ";
-        if let Some(name) = group {
-            // Writing to a string cannot fail.
-            let _ = writeln!(out, "    subgraph g{index}[\"{}\"]", label(name));
-            indent = "        ";
+    let inside = drawing.inside();
+    let mut open: Vec<usize> = Vec::new();
+    for (place, node) in drawing.nodes.iter().enumerate() {
+        while open.last().is_some_and(|frame| node.parent != Some(*frame)) {
+            open.pop();
+            let _ = writeln!(out, "{}end", indent(open.len()));
         }
-        for place in members {
-            if let Some(node) = drawing.nodes.get(place) {
-                let (open, close) = shape(node.kind);
-                let _ = writeln!(out, "{indent}n{place}{open}\"{}\"{close}", label(&node.label));
-            }
-        }
-        if group.is_some() {
-            out.push_str("    end\n");
+        let (indent, text) = (indent(open.len()), label(&node.lines()));
+        // Writing to a string cannot fail.
+        if inside[place].is_empty() {
+            let (before, after) = shape(node.kind);
+            let _ = writeln!(out, "{indent}n{place}{before}\"{text}\"{after}");
+        } else {
+            let _ = writeln!(out, "{indent}subgraph n{place}[\"{text}\"]");
+            open.push(place);
         }
     }
-    for link in drawing.links() {
-        let mark = match link.kind.mark() {
-            "" => String::new(),
-            mark => format!("|{mark}|"),
+    for depth in (0..open.len()).rev() {
+        let _ = writeln!(out, "{}end", indent(depth));
+    }
+    for edge in &drawing.edges {
+        let mark = match edge.kind {
+            EdgeKind::Data | EdgeKind::Order => String::new(),
+            marked @ (EdgeKind::After | EdgeKind::Guard | EdgeKind::Listener) => format!("|{}|", marked.mark()),
         };
-        let _ = writeln!(out, "    n{} {}{mark} n{}", link.from, arrow(link.kind), link.to);
+        let _ = writeln!(out, "    n{} {}{mark} n{}", edge.from, arrow(edge.kind), edge.to);
     }
     out
 }
 
+fn indent(depth: usize) -> String {
+    "    ".repeat(depth + 1)
+}
+
 const fn shape(kind: NodeKind) -> (&'static str, &'static str) {
     match kind {
-        NodeKind::Step | NodeKind::Set => ("[", "]"),
-        NodeKind::Block => ("[[", "]]"),
-        NodeKind::Wait => ("{{", "}}"),
-        NodeKind::Let | NodeKind::Yield => ("(", ")"),
+        NodeKind::Step | NodeKind::Set | NodeKind::Recover | NodeKind::Undo => ("[", "]"),
+        NodeKind::Plan
+        | NodeKind::Do
+        | NodeKind::Each
+        | NodeKind::Repeat
+        | NodeKind::Race
+        | NodeKind::Match
+        | NodeKind::If
+        | NodeKind::Parallel => ("[[", "]]"),
+        NodeKind::Ask | NodeKind::Input | NodeKind::Wait => ("{{", "}}"),
+        NodeKind::Let | NodeKind::Yield | NodeKind::Next | NodeKind::Arm => ("(", ")"),
         NodeKind::Task => ("[/", "/]"),
         NodeKind::Listener => (">", "]"),
         NodeKind::Ensure => ("{", "}"),
-        NodeKind::Fail => ("((", "))"),
+        NodeKind::Fail => ("[\\", "/]"),
         NodeKind::Reply => ("([", "])"),
     }
 }

@@ -1,36 +1,30 @@
 //! SVG, drawn by libraries linked in: no other program is needed to look at a plan.
 
+mod label;
+
 use std::collections::HashSet;
 
 use svg::Document;
 use svg::node::element::path::{Data, Parameters};
 use svg::node::element::{Definitions, Group, Marker, Path, Rectangle, Style, Text, Title};
-use unicode_width::UnicodeWidthStr;
 
-use super::layout::{Layout, Point, layout};
-use super::{Drawing, DrawnNode, EdgeKind, Link, NodeKind};
+use super::layout::Point;
+use super::nest::{Nested, Spot, nest};
+use super::{Drawing, DrawnEdge, DrawnNode, EdgeKind, NodeKind};
 use crate::diag::render::visible_text;
+use label::{Heading, Label};
 
 /// Boxes beyond this are a picture that nobody reads.
 const MOST_NODES: usize = 1000;
 /// Boxes, and crossings of arrows with layers and their middles; keeps the layout within seconds.
 const MOST_PLACES: usize = 6000;
-/// Characters of a line in a box.
-const MOST_OF_A_LINE: usize = 60;
-/// Lines in a box.
-const MOST_LINES: usize = 6;
-/// Pixels of a column of the 13 pixel fixed-width letters.
-const COLUMN: f64 = 7.9;
-/// Pixels of a column of the 10 pixel letters that name the block of a box.
-const SMALL_COLUMN: f64 = 6.1;
-/// Pixels that the name of the block takes.
-const GROUP_LINE: f64 = 13.0;
 /// Height of the row that says what the arrows mean.
 const KEY_HEIGHT: f64 = 28.0;
 /// Width of an arrow with its word in that row.
 const KEY_WIDTH: f64 = 92.0;
-/// Pixels from line to line.
-const LINE: f64 = 17.0;
+/// For so many ends of arrows at one side a box is made wide enough, with this room for each.
+const MOST_ENDS: usize = 20;
+const END_WIDTH: f64 = 12.0;
 /// Pixels between text and border.
 const PADDING: f64 = 9.0;
 
@@ -47,52 +41,88 @@ pub struct TooLarge {
 /// # Errors
 /// [`TooLarge`] where nobody could read the picture.
 pub fn svg(drawing: &Drawing) -> Result<String, TooLarge> {
-    let links = shown_links(drawing);
-    let too_large = TooLarge { nodes: drawing.nodes.len(), edges: links.len() };
+    let edges = shown_edges(drawing);
+    let too_large = TooLarge { nodes: drawing.nodes.len(), edges: edges.len() };
     if drawing.nodes.len() > MOST_NODES {
         return Err(too_large);
     }
-    let texts: Vec<_> = drawing.nodes.iter().map(text_of).collect();
-    let sizes: Vec<_> = texts.iter().map(BoxText::size).collect();
-    let ends: Vec<_> = links.iter().map(|link| (link.from, link.to)).collect();
-    let layout = layout(&sizes, &ends, MOST_PLACES).ok_or(too_large)?;
-    let mut document = page(&drawing.plan, &links, &layout);
-    for (link, path) in links.iter().zip(&layout.paths) {
-        document = document.add(arrow(link.kind, path, layout.middles[link.from], sizes[link.from]));
+    let mut inside = drawing.inside();
+    inside.pop();
+    let labels: Vec<_> =
+        drawing.nodes.iter().zip(&inside).map(|(node, inside)| Label::of(node, !inside.is_empty())).collect();
+    let mut heads: Vec<_> = labels.iter().map(Label::size).collect();
+    make_room_for_ends(&edges, &inside, &mut heads);
+    let picture = nest(drawing, &edges, &heads, MOST_PLACES).ok_or(too_large)?;
+    let heading = Heading::of(drawing);
+    let mut document = page(drawing, &heading, &edges, &picture);
+    let mut all = Group::new().set("transform", format!("translate(0 {})", tenths(heading.height())));
+    for (place, node) in drawing.nodes.iter().enumerate().filter(|(place, _)| !inside[*place].is_empty()) {
+        all = all.add(border(node, picture.spots[place]));
     }
-    for (index, node) in drawing.nodes.iter().enumerate() {
-        document = document.add(boxed(node, layout.middles[index], sizes[index], &texts[index]));
+    for (edge, path) in edges.iter().zip(&picture.paths).filter(|(_, path)| !path.is_empty()) {
+        all = all.add(arrow(edge.kind, path));
     }
+    for (place, node) in drawing.nodes.iter().enumerate() {
+        let mut group = Group::new().add(Title::new(shown(&format!("{} {}", node.kind.name(), node.id))));
+        if inside[place].is_empty() {
+            group = group.add(border(node, picture.spots[place]));
+        }
+        all = all.add(labels[place].write(group, picture.spots[place]));
+    }
+    document = document.add(all);
     Ok(format!("{document}\n"))
 }
 
-/// The arrows: where two nodes are tied by more than their order, the order goes without saying.
-fn shown_links(drawing: &Drawing) -> Vec<Link> {
-    let links = drawing.links();
-    let tied: HashSet<_> =
-        links.iter().filter(|link| link.kind != EdgeKind::Order).map(|link| (link.from, link.to)).collect();
-    links.into_iter().filter(|link| link.kind != EdgeKind::Order || !tied.contains(&(link.from, link.to))).collect()
+/// The arrows: where one node reads another, its condition may read it too, and where two are tied by anything, the order
+/// goes without saying.
+fn shown_edges(drawing: &Drawing) -> Vec<DrawnEdge> {
+    let edges = drawing.edges.iter().copied();
+    let kinds: HashSet<_> = edges.clone().map(|edge| (edge.from, edge.to, edge.kind)).collect();
+    let tied = |edge: &DrawnEdge, kinds_before: &[EdgeKind]| {
+        kinds_before.iter().any(|kind| kinds.contains(&(edge.from, edge.to, *kind)))
+    };
+    let is_shown = |edge: &DrawnEdge| match edge.kind {
+        EdgeKind::Data | EdgeKind::After | EdgeKind::Listener => true,
+        EdgeKind::Guard => !tied(edge, &[EdgeKind::Data]),
+        EdgeKind::Order => !tied(edge, &[EdgeKind::Data, EdgeKind::After, EdgeKind::Guard, EdgeKind::Listener]),
+    };
+    edges.filter(is_shown).collect()
 }
 
-fn page(plan: &str, links: &[Link], layout: &Layout) -> Document {
-    let kinds: Vec<_> = EdgeKind::ALL.into_iter().filter(|kind| links.iter().any(|link| link.kind == *kind)).collect();
+/// Widens boxes at which many arrows end, up to a bound.
+fn make_room_for_ends(edges: &[DrawnEdge], inside: &[Vec<usize>], sizes: &mut [(f64, f64)]) {
+    let (mut leaving, mut arriving) = (vec![0_usize; sizes.len()], vec![0_usize; sizes.len()]);
+    for edge in edges {
+        leaving[edge.from] += 1;
+        arriving[edge.to] += 1;
+    }
+    for (place, (width, _)) in sizes.iter_mut().enumerate().filter(|(place, _)| inside[*place].is_empty()) {
+        *width = width.max(pixels(leaving[place].max(arriving[place]).min(MOST_ENDS), END_WIDTH));
+    }
+}
+
+fn page(drawing: &Drawing, heading: &Heading, edges: &[DrawnEdge], picture: &Nested) -> Document {
+    let kinds: Vec<_> = EdgeKind::ALL.into_iter().filter(|kind| edges.iter().any(|edge| edge.kind == *kind)).collect();
     let marked: Vec<_> = kinds.iter().copied().filter(|kind| !kind.mark().is_empty()).collect();
     let key_height = if marked.is_empty() { 0.0 } else { KEY_HEIGHT };
-    let width = layout.size.x.max(pixels(marked.len(), KEY_WIDTH) + PADDING).ceil();
-    let height = (layout.size.y + key_height).ceil();
-    let style = "text { font: 13px monospace; fill: #1b1f24; text-anchor: middle } \
-                 .small { font-size: 10px; fill: #57606a } path { fill: none }";
+    let width = picture.size.x.max(pixels(marked.len(), KEY_WIDTH) + PADDING).max(heading.width()).ceil();
+    let bottom = heading.height() + picture.size.y;
+    let height = (bottom + key_height).ceil();
+    let style = "text { font: 13px monospace; fill: #1b1f24; text-anchor: middle } .name { font-weight: bold } \
+                 .small { font-size: 10px; fill: #57606a } .frame { text-anchor: start; paint-order: stroke; \
+                 stroke: #ffffff; stroke-width: 4px; stroke-linejoin: round } path { fill: none }";
     let tips = kinds.iter().fold(Definitions::new(), |tips, kind| tips.add(tip(*kind)));
     let mut document = Document::new()
         .set("width", width)
         .set("height", height)
         .set("viewBox", format!("0 0 {width} {height}"))
-        .add(Title::new(shown(plan)))
+        .add(Title::new(shown(&drawing.plan)))
         .add(Style::new(style))
         .add(tips)
         .add(Rectangle::new().set("width", "100%").set("height", "100%").set("fill", "white"));
+    document = document.add(heading.write());
     for (index, kind) in marked.into_iter().enumerate() {
-        let start = Point { x: pixels(index, KEY_WIDTH) + PADDING, y: layout.size.y + KEY_HEIGHT / 2.0 - 4.0 };
+        let start = Point { x: pixels(index, KEY_WIDTH) + PADDING, y: bottom + KEY_HEIGHT / 2.0 - 4.0 };
         let data = Data::new().move_to(pair(start)).line_to(pair(Point { x: start.x + 34.0, ..start }));
         let word = Text::new(kind.mark()).set("class", "small").set("style", "text-anchor: start");
         document =
@@ -115,80 +145,34 @@ fn tip(kind: EdgeKind) -> Marker {
         .add(Path::new().set("d", head).set("style", format!("fill: {}", stroke(kind).0)))
 }
 
-/// What is written in a box.
-struct BoxText {
-    /// The block it stands in.
-    group: Option<String>,
-    lines: Vec<String>,
-}
-
-/// The text of a box, cut to a bounded size.
-fn text_of(node: &DrawnNode) -> BoxText {
-    let cut = |line: &str| match line.char_indices().nth(MOST_OF_A_LINE) {
-        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or(line)),
-        None => line.to_owned(),
-    };
-    let lines = shown(&node.label).lines().take(MOST_LINES).map(cut).collect();
-    BoxText { group: node.group.as_ref().map(|group| cut(&format!("in {}", shown(group)))), lines }
-}
-
-impl BoxText {
-    fn size(&self) -> (f64, f64) {
-        let widest = self.lines.iter().map(|line| line.width()).max().unwrap_or(0);
-        let group = self.group.as_ref().map_or(0.0, |group| pixels(group.width(), SMALL_COLUMN));
-        let width = pixels(widest.max(4), COLUMN).max(group) + 2.0 * PADDING;
-        (width, self.above() + pixels(self.lines.len().max(1), LINE) + 2.0 * PADDING)
-    }
-
-    /// The height of what stands above the lines.
-    const fn above(&self) -> f64 {
-        if self.group.is_some() { GROUP_LINE } else { 0.0 }
-    }
-}
-
-fn boxed(node: &DrawnNode, middle: Point, (width, height): (f64, f64), text: &BoxText) -> Group {
-    let (left, top) = (middle.x - width / 2.0, middle.y - height / 2.0);
+fn border(node: &DrawnNode, Spot { corner, size }: Spot) -> Rectangle {
     let (fill, border, round) = look(node.kind);
     let frame = Rectangle::new()
-        .set("x", tenths(left))
-        .set("y", tenths(top))
-        .set("width", tenths(width))
-        .set("height", tenths(height))
+        .set("x", tenths(corner.x))
+        .set("y", tenths(corner.y))
+        .set("width", tenths(size.x))
+        .set("height", tenths(size.y))
         .set("rx", round)
         .set("fill", fill)
         .set("stroke", border);
-    let mut group = Group::new().add(Title::new(shown(&format!("{} {}", node.kind.name(), node.id)))).add(frame);
-    let place = |text: Text, y: f64| text.set("x", tenths(middle.x)).set("y", tenths(y));
-    if let Some(name) = &text.group {
-        group = group.add(place(Text::new(name).set("class", "small"), top + PADDING + 7.0));
-    }
-    for (index, line) in text.lines.iter().enumerate() {
-        let y = top + PADDING + text.above() + pixels(index, LINE) + 12.5;
-        group = group.add(place(Text::new(line), y));
-    }
-    group
+    if matches!(node.kind, NodeKind::Plan) { frame.set("stroke-width", 2) } else { frame }
 }
 
-fn arrow(kind: EdgeKind, path: &[Point], middle: Point, (width, _): (f64, f64)) -> Path {
+/// A line through points: straight down where the next stands below, else in a curve that begins and ends upright.
+fn arrow(kind: EdgeKind, path: &[Point]) -> Path {
     let mut data = Data::new();
     if let Some((first, rest)) = path.split_first() {
         data = data.move_to(pair(*first));
         let mut last = *first;
         for point in rest {
-            let half = f64::midpoint(last.y, point.y);
-            data = data.cubic_curve_to(curve([Point { y: half, ..last }, Point { y: half, ..*point }, *point]));
+            if (last.x - point.x).abs() < 0.05 {
+                data = data.line_to(pair(*point));
+            } else {
+                let half = f64::midpoint(last.y, point.y);
+                data = data.cubic_curve_to(curve([Point { y: half, ..last }, Point { y: half, ..*point }, *point]));
+            }
             last = *point;
         }
-    } else {
-        // From a box to itself: a loop at its right side.
-        let right = middle.x + width / 2.0;
-        let (up, down) = (middle.y - 8.0, middle.y + 8.0);
-        let out = right + 24.0;
-        data = data.move_to(pair(Point { x: right, y: up })).cubic_curve_to(curve([
-            Point { x: out, y: up },
-            Point { x: out, y: down },
-            Point { x: right, y: down },
-        ]));
     }
     line(kind, data)
 }
@@ -223,14 +207,18 @@ const fn stroke(kind: EdgeKind) -> (&'static str, &'static str, f32) {
 const fn look(kind: NodeKind) -> (&'static str, &'static str, u8) {
     match kind {
         NodeKind::Step => ("#f6f8fa", "#57606a", 4),
-        NodeKind::Block => ("#eaeef2", "#24292f", 4),
-        NodeKind::Wait => ("#fff8c5", "#9a6700", 4),
+        NodeKind::Plan => ("#fbfcfd", "#24292f", 4),
+        NodeKind::Do | NodeKind::Each | NodeKind::Repeat => ("#f3f5f7", "#24292f", 6),
+        NodeKind::Parallel | NodeKind::Race => ("#f0f6ff", "#218bff", 6),
+        NodeKind::If | NodeKind::Match => ("#fffdf0", "#9a6700", 6),
+        NodeKind::Arm => ("#ffffff", "#d4a72c", 6),
+        NodeKind::Recover | NodeKind::Undo => ("#fff5f4", "#cf222e", 6),
+        NodeKind::Ask | NodeKind::Input | NodeKind::Wait | NodeKind::Ensure => ("#fff8c5", "#9a6700", 4),
         NodeKind::Let => ("#ffffff", "#d0d7de", 12),
         NodeKind::Task | NodeKind::Set => ("#ddf4ff", "#0969da", 4),
         NodeKind::Listener => ("#fbefff", "#8250df", 12),
-        NodeKind::Ensure => ("#fff8c5", "#9a6700", 12),
         NodeKind::Fail => ("#ffebe9", "#cf222e", 4),
-        NodeKind::Yield | NodeKind::Reply => ("#dafbe1", "#1a7f37", 12),
+        NodeKind::Yield | NodeKind::Next | NodeKind::Reply => ("#dafbe1", "#1a7f37", 12),
     }
 }
 

@@ -1,0 +1,214 @@
+//! What is written in the boxes of a picture, and how much room it takes.
+
+use svg::node::element::{Group, Text};
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use super::{PADDING, Spot, pixels, shown, tenths};
+use crate::graph::draw::{Drawing, DrawnNode, NodeKind};
+
+/// Columns of a name or of what a box does.
+const MOST_OF_A_LINE: usize = 48;
+/// Columns of a clause.
+const MOST_OF_A_MARK: usize = 56;
+/// Clauses in a box.
+const MOST_MARKS: usize = 8;
+/// Pixels of a column of the 13 pixel fixed-width letters.
+const COLUMN: f64 = 7.9;
+/// Pixels of a column of the 10 pixel letters of clauses.
+const SMALL_COLUMN: f64 = 6.1;
+/// Pixels from line to line.
+const LINE: f64 = 17.0;
+const SMALL_LINE: f64 = 13.0;
+
+/// The text of a box, or of the head of a frame.
+pub(super) struct Label {
+    /// The name, and in a box what it does below; in a frame that stands behind the name.
+    lines: Vec<String>,
+    behind: String,
+    /// The clauses, over as many lines as they need.
+    marks: Vec<String>,
+    is_frame: bool,
+    /// The name is a condition or a pattern, not a name.
+    is_plain: bool,
+}
+
+impl Label {
+    /// The text of a node, cut to a bounded size.
+    pub fn of(node: &DrawnNode, is_frame: bool) -> Self {
+        let (name, detail) = (shown(&node.label), shown(&node.detail));
+        let marks: Vec<String> = node.marks.iter().map(|mark| shown(mark)).collect();
+        let mut lines = vec![cut(&name, MOST_OF_A_LINE)];
+        let mut behind = String::new();
+        if is_frame {
+            let room = MOST_OF_A_LINE + 12 - lines[0].width().min(MOST_OF_A_LINE);
+            behind = cut(&detail, room);
+        } else if !detail.is_empty() {
+            lines.extend(wrapped(&detail, MOST_OF_A_LINE, 2));
+        }
+        let mut marks = if is_frame {
+            side_by_side(&marks, MOST_OF_A_MARK)
+        } else {
+            marks.iter().flat_map(|mark| wrapped(mark, MOST_OF_A_MARK, 3)).collect()
+        };
+        if marks.len() > MOST_MARKS {
+            marks.truncate(MOST_MARKS);
+            marks.push("…".to_owned());
+        }
+        Self { lines, behind, marks, is_frame, is_plain: node.kind == NodeKind::Arm }
+    }
+
+    /// Width and height with the padding around.
+    pub fn size(&self) -> (f64, f64) {
+        let behind = if self.behind.is_empty() { 0 } else { 1 + self.behind.width() };
+        let widest = self.lines.iter().map(|line| line.width()).max().unwrap_or(0) + behind;
+        let marks = self.marks.iter().map(|mark| pixels(mark.width(), SMALL_COLUMN)).fold(0.0, f64::max);
+        let width = pixels(widest.max(4), COLUMN).max(marks) + 2.0 * PADDING;
+        let text = pixels(self.lines.len(), LINE) + pixels(self.marks.len(), SMALL_LINE);
+        let below = if self.is_frame { 0.0 } else { PADDING };
+        (width, PADDING + text + below)
+    }
+
+    /// Writes the text where the box goes.
+    pub fn write(&self, mut group: Group, Spot { corner, size }: Spot) -> Group {
+        let middle = corner.x + size.x / 2.0;
+        let x = if self.is_frame { corner.x + PADDING } else { middle };
+        let mut y = corner.y + PADDING + 12.5;
+        let placed = |text: &str, class: &str, x: f64, y: f64| {
+            let text = Text::new(text).set("x", tenths(x)).set("y", tenths(y));
+            match (self.is_frame, class) {
+                (true, "") => text.set("class", "frame"),
+                (true, class) => text.set("class", format!("frame {class}")),
+                (false, "") => text,
+                (false, class) => text.set("class", class),
+            }
+        };
+        if !self.behind.is_empty() {
+            let name = self.lines.first().map_or(0, |name| name.width());
+            group = group.add(placed(&self.behind, "", x + pixels(name + 1, COLUMN), y));
+        }
+        for (index, line) in self.lines.iter().enumerate() {
+            let class = if index == 0 && !self.is_plain { "name" } else { "" };
+            group = group.add(placed(line, class, x, y));
+            y += LINE;
+        }
+        y -= 3.0;
+        for mark in &self.marks {
+            group = group.add(placed(mark, "small", x, y));
+            y += SMALL_LINE;
+        }
+        group
+    }
+}
+
+/// The name of the plan above everything, with what holds for all of it.
+pub(super) struct Heading {
+    name: String,
+    marks: Vec<String>,
+}
+
+impl Heading {
+    pub fn of(drawing: &Drawing) -> Self {
+        let name = if drawing.plan.is_empty() { String::new() } else { format!("plan {}", shown(&drawing.plan)) };
+        let marks: Vec<String> = drawing.marks.iter().map(|mark| shown(mark)).collect();
+        Self { name: cut(&name, MOST_OF_A_LINE), marks: side_by_side(&marks, MOST_OF_A_MARK) }
+    }
+
+    pub fn width(&self) -> f64 {
+        let marks = self.marks.iter().map(|mark| pixels(mark.width(), SMALL_COLUMN)).fold(0.0, f64::max);
+        pixels(self.name.width(), COLUMN).max(marks) + 4.0 * PADDING
+    }
+
+    pub fn height(&self) -> f64 {
+        let name = if self.name.is_empty() { 0.0 } else { LINE + PADDING };
+        name + pixels(self.marks.len(), SMALL_LINE)
+    }
+
+    pub fn write(&self) -> Group {
+        let text = |text: &str, class: &str, y: f64| {
+            let x = tenths(2.0 * PADDING);
+            Text::new(text).set("class", class).set("style", "text-anchor: start").set("x", x).set("y", tenths(y))
+        };
+        let mut group = Group::new();
+        if !self.name.is_empty() {
+            group = group.add(text(&self.name, "name", PADDING + 12.5));
+        }
+        for (index, mark) in self.marks.iter().enumerate() {
+            group = group.add(text(mark, "small", PADDING + 12.5 + pixels(index + 1, SMALL_LINE)));
+        }
+        group
+    }
+}
+
+/// Short texts on as few lines as they fit.
+fn side_by_side(texts: &[String], columns: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for text in texts {
+        match lines.last_mut() {
+            Some(line) if line.width() + 3 + text.width() <= columns => {
+                line.push_str(" · ");
+                line.push_str(text);
+            }
+            _ => lines.extend(wrapped(text, columns, 3)),
+        }
+    }
+    lines
+}
+
+/// A text over several lines, broken between words; the last line is cut.
+fn wrapped(text: &str, columns: usize, most: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let mut rest = text.trim();
+    while !rest.is_empty() {
+        if lines.len() + 1 >= most || rest.width() <= columns {
+            lines.push(cut(rest, columns));
+            break;
+        }
+        let mut used = 0;
+        let mut fits = |letter: char| {
+            used += letter.width().unwrap_or(0);
+            used <= columns
+        };
+        let end = rest.char_indices().find(|(_, letter)| !fits(*letter)).map_or(rest.len(), |(end, _)| end);
+        // A word that fills a line by itself, or a language without spaces, is broken where the line ends.
+        let head = rest.get(..end).unwrap_or(rest);
+        let end = head.rfind(' ').filter(|space| *space > end / 2).unwrap_or(end);
+        let (line, below) = rest.split_at_checked(end).unwrap_or((rest, ""));
+        lines.push(line.trim_end().to_owned());
+        rest = below.trim_start();
+    }
+    lines
+}
+
+/// As much of a text as has this many columns, wide letters counted twice.
+fn cut(text: &str, columns: usize) -> String {
+    let text = text.replace('\n', " ");
+    if text.width() <= columns {
+        return text;
+    }
+    let mut used = 0;
+    let fits = |letter: &char| {
+        used += letter.width().unwrap_or(0);
+        used < columns
+    };
+    let kept: String = text.chars().take_while(fits).collect();
+    format!("{}…", kept.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn d6_wide_letters_count_twice_and_no_line_is_wider_than_it_may_be() {
+        let text = "confirm \"发布 ${版本} 到正式环境，通知所有客户，并在公告栏发布更新说明吗？\" by \"发布经理\" expires 2d";
+        for columns in [12, 20, 33, 56] {
+            let lines = wrapped(text, columns, 3);
+            assert!(lines.len() <= 3 && lines.iter().all(|line| line.width() <= columns), "{columns}: {lines:?}");
+        }
+        assert_eq!(cut("地区名称", 8), "地区名称");
+        assert_eq!(cut("地区名称", 7), "地区名…");
+        assert_eq!(wrapped(text, 56, 9).concat().replace(' ', ""), text.replace(' ', ""));
+        assert_eq!(wrapped("a bb ccc", 4, 3), ["a bb", "ccc"]);
+        assert_eq!(side_by_side(&["max 2".into(), "parallel 2".into(), "settle".into()], 18), ["max 2 · parallel 2", "settle"]);
+    }
+}
