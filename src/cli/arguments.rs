@@ -2,9 +2,11 @@
 
 use std::path::PathBuf;
 
+use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 
 use super::runs::answer_pair;
+use crate::diag::render::Language;
 use crate::protocol::run_id_fault;
 
 const EVAL_EXAMPLES: &str = "\
@@ -126,9 +128,9 @@ pub struct RunArguments {
     /// What is printed of a completed run.
     #[arg(long, value_name = "WHAT", default_value = "reply")]
     pub output: RunOutput,
-    /// The language of `--output observations`.
-    #[arg(long, value_name = "LANGUAGE", default_value = "en")]
-    pub language: Language,
+    /// The language of observations, summaries and questions; else that of `planrun.yaml`, else English.
+    #[arg(long, value_name = "LANGUAGE")]
+    pub language: Option<Language>,
     /// How it is printed.
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub format: RunFormat,
@@ -149,13 +151,15 @@ pub enum RunOutput {
     Summary,
 }
 
-/// A language of people.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum Language {
-    /// English.
-    En,
-    /// Chinese.
-    Zh,
+impl ValueEnum for Language {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Self::En, Self::Zh]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let word = Self::WORDS.iter().find(|(_, language)| language == self).map(|(word, _)| *word);
+        word.map(PossibleValue::new)
+    }
 }
 
 /// How a run is printed.

@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 use tokio::sync::oneshot;
 
 use super::arguments::{RunArguments, RunFormat};
-use super::question::Asked;
+use super::question::{Asked, more_questions};
 use super::workspace::real_host;
 use super::{Failure, Terminal};
 use crate::diag::render::visible_line;
@@ -54,12 +54,12 @@ pub(super) fn tell_what_is_left(outcome: &Outcome, terminal: Terminal) {
     for (path, question) in outcome.questions.iter().take(MOST_TOLD) {
         // Without an end in sight there is no run that could be told.
         let run = outcome.interruption.is_some().then_some((&*outcome.run, &*outcome.plan));
-        let asked = Asked { project: None, run, path, question };
+        let asked = Asked { project: terminal.place, run, path, question };
         terminal.say(asked.told(now, terminal.look).trim_end());
     }
     let more = outcome.questions.len().saturating_sub(MOST_TOLD);
     if more > 0 {
-        terminal.say(&format!("and {more} more questions; `planrun runs inbox` shows all"));
+        terminal.say(&more_questions(more, &terminal.command("runs inbox"), terminal.look.language));
     }
     for path in &outcome.unused_answers {
         terminal.complain(&format!("`--answer {}` was not used: nothing asked for it", visible_line(path)));

@@ -59,6 +59,21 @@ fn place(host: &dyn Host, plan: Option<&Path>, project: Option<&Path>) -> Result
     }
 }
 
+/// The folder of a project, where a command that names none would not mean it: neither the current folder nor the nearest
+/// one above is that project's.
+pub fn elsewhere(location: &Location) -> Option<String> {
+    let host = real_host();
+    let real = |folder: &Path| {
+        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        host.canonical(folder).ok()
+    };
+    let own = real(&location.folder)?;
+    let near = Workspace::locate(&*host, Path::new("-"), None).ok();
+    let without = near.as_ref().filter(|near| near.file.is_none()).and_then(|_| above(&*host));
+    let meant = near.iter().map(|near| &near.folder).chain(&without).any(|folder| real(folder).as_ref() == Some(&own));
+    (!meant).then(|| location.folder.display().to_string())
+}
+
 fn nowhere(location: &Location) -> String {
     let path = Workspace::journal_path(location);
     format!(

@@ -333,7 +333,7 @@ a)ccept, r)eject, s)kip, d)iff off; A, R, S: all remaining; q)uit: ";
     }
 
     fn terminal() -> Terminal {
-        Terminal { look: Look::PLAIN, color_messages: false, quiet: true, verbose: 0 }
+        Terminal { look: Look::PLAIN, color_messages: false, quiet: true, verbose: 0, place: None }
     }
 
     #[test]

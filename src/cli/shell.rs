@@ -1,5 +1,7 @@
 //! Commands as they are typed into a shell.
 
+use crate::diag::render::visible_line;
+
 /// A word so that a POSIX shell reads exactly it. Characters that a terminal would act on must be gone.
 pub(super) fn quoted(word: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./:=,@%+".contains(&byte);
@@ -7,6 +9,12 @@ pub(super) fn quoted(word: &str) -> String {
         return word.to_owned();
     }
     format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+/// A command of this program as it is typed into a shell, about the project in this folder.
+pub(super) fn command(place: Option<&str>, rest: &str) -> String {
+    let place = place.map(|folder| format!(" --project {}", quoted(&visible_line(folder)))).unwrap_or_default();
+    format!("planrun{place} {rest}")
 }
 
 #[cfg(test)]

@@ -7,7 +7,10 @@ use clap::ValueEnum;
 use owo_colors::OwoColorize;
 
 use super::Failure;
-use crate::diag::render::{Look, escape_json, visible_text, without_commands};
+use super::journals::elsewhere;
+use super::shell::command;
+use crate::diag::render::{Language, Look, escape_json, visible_text, without_commands};
+use crate::project::Location;
 
 /// When to colour.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
@@ -30,6 +33,8 @@ pub struct Terminal {
     pub quiet: bool,
     /// How much more than usual is wanted.
     pub verbose: u8,
+    /// The folder that `--project` has to name in commands that are told to people; nothing where they mean it anyway.
+    pub place: Option<&'static str>,
 }
 
 impl Terminal {
@@ -41,7 +46,29 @@ impl Terminal {
         let unicode = !io::stdout().is_terminal() || supports_unicode::on(supports_unicode::Stream::Stdout);
         let width = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
         let width = width.unwrap_or(Look::PLAIN.width).clamp(40, 140);
-        Self { look: Look { color, unicode, width }, color_messages, quiet, verbose }
+        let look = Look { color, unicode, width, ..Look::PLAIN };
+        Self { look, color_messages, quiet, verbose, place: None }
+    }
+
+    /// The same in another language, where one is known.
+    #[must_use]
+    pub fn speaking(mut self, language: Option<Language>) -> Self {
+        self.look.language = language.unwrap_or(self.look.language);
+        self
+    }
+
+    /// The same for what is told of runs in this project: commands name it where they would not find it from here.
+    #[must_use]
+    pub fn beside(mut self, location: &Location) -> Self {
+        // One text for each command that is executed; it lives as long as the process.
+        self.place = elsewhere(location).map(|folder| &*folder.leak());
+        self
+    }
+
+    /// A command as it is pasted into a shell.
+    #[must_use]
+    pub fn command(&self, rest: &str) -> String {
+        command(self.place, rest)
     }
 
     /// Writes a result for people to standard output. A reader that has gone, such as `head`, is no failure.

@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json};
 
 use super::plan_files::{self, Loaded, PlanFile};
 use super::{Failure, Terminal};
-use crate::diag::render::{FileReport, human};
+use crate::diag::render::{FileReport, Language, human};
 use crate::diag::{Diagnostic, Severities, Severity, codes};
 use crate::engine::{Defaults, ToolNames, ToolRetry};
 use crate::host::{Host, PinnedHost, Pins, RealHost};
@@ -252,6 +252,12 @@ impl CheckedPlan {
         let found = found.collect::<Vec<_>>();
         (!found.is_empty()).then(|| FileReport::new(self.source.clone(), found))
     }
+}
+
+/// The language that the project at a place speaks to people, where its file says one.
+#[must_use]
+pub fn spoken_at(host: &dyn Host, location: &Location) -> Option<Language> {
+    Project::language(host, location)
 }
 
 /// The machine itself.

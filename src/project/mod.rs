@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::diag::Diagnostic;
+use crate::diag::render::Language;
 use crate::host::Host;
 use crate::source::{SourceFile, Span};
 use crate::tools::app::{App, Findings, load_apps};
@@ -74,6 +75,15 @@ impl Project {
         findings.extend(loaded.findings);
         let root = if location.folder.as_os_str().is_empty() { PathBuf::from(".") } else { location.folder.clone() };
         Ok((Self { root, settings, apps: loaded.apps }, findings))
+    }
+
+    /// In which people are told what runs came to, and asked, where the project's file says so. What else is wrong with the
+    /// file is told by whoever opens the project.
+    #[must_use]
+    pub fn language(host: &dyn Host, location: &Location) -> Option<Language> {
+        let file = location.file.clone().unwrap_or_else(|| location.folder.join(Location::FILE));
+        let text = host.read_file(&file).ok()?;
+        settings::read(&SourceFile::new(shown(&file), text), host, &mut Vec::new()).ok()?.settings.language
     }
 
     /// What a plan with this `allow` may reach: never more than the project's own `allow`, where it has one.

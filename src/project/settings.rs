@@ -4,6 +4,7 @@ use serde_json::{Map, Value as Json};
 
 use super::Fault;
 use crate::diag::codes::contracts::{CONFIG_KEY, NOT_YET};
+use crate::diag::render::Language;
 use crate::diag::{Diagnostic, Severity, codes, nearest};
 use crate::host::Host;
 use crate::source::{SourceFile, Span};
@@ -13,13 +14,14 @@ use crate::tools::app::variables;
 use crate::tools::app::yaml::{self, Content, Node};
 
 /// The keys of the file.
-const KEYS: [&str; 13] = [
+const KEYS: [&str; 14] = [
     "apps",
     "allow",
     "policy",
     "retry",
     "confirm",
     "check",
+    "language",
     "mcp",
     "a2a",
     "openapi",
@@ -58,6 +60,8 @@ pub struct Settings {
     /// The tools before each call of which somebody has to say yes: `namespace.tool`, or `namespace.*`.
     pub confirm: Vec<String>,
     pub check: CheckSettings,
+    /// In which people are told what runs came to, and asked.
+    pub language: Option<Language>,
 }
 
 /// How findings weigh in this project.
@@ -100,7 +104,8 @@ pub(super) fn read(source: &SourceFile, host: &dyn Host, found: &mut Vec<Diagnos
     let confirm = section.get("confirm").map(|node| texts(node, "confirm")).transpose()?.unwrap_or_default();
     let confirm = confirm.into_iter().map(|(tool, _)| tool).collect();
     let check = section.get("check").map(|node| check(node, found)).transpose()?.unwrap_or_default();
-    Ok(Read { settings: Settings { allow, policy, retry, confirm, check }, apps })
+    let language = section.get("language").and_then(|node| language(node, found));
+    Ok(Read { settings: Settings { allow, policy, retry, confirm, check, language }, apps })
 }
 
 /// A mapping with known keys.
@@ -166,6 +171,27 @@ fn retry(node: &Node, found: &mut Vec<Diagnostic>) -> Result<Vec<(String, Map<St
         retries.push((entry.name.clone(), settings));
     }
     Ok(retries)
+}
+
+/// `language: zh`
+fn language(node: &Node, found: &mut Vec<Diagnostic>) -> Option<Language> {
+    let written = node.scalar().unwrap_or_else(|| node.kind().to_owned());
+    let language = Language::find(&written);
+    if language.is_none() {
+        let words = Language::WORDS.map(|(word, _)| word);
+        let message = format!(
+            "`language` must be one of {}, and is `{written}`",
+            words.map(|word| format!("`{word}`")).join(", ")
+        );
+        let finding = Diagnostic::new(&CONFIG_KEY, node.span, message);
+        found.push(match nearest(&written, words) {
+            Some(near) => finding.did_you_mean(near, node.span, near.name),
+            None => finding.help(
+                "it is the language of observations, summaries and questions; findings and plans are not translated",
+            ),
+        });
+    }
+    language
 }
 
 fn check(node: &Node, found: &mut Vec<Diagnostic>) -> Result<CheckSettings, Fault> {

@@ -243,6 +243,57 @@ fn d16_runs_of_a_plan_elsewhere_are_found() {
     assert!(told(&place, &["runs", "list", "--project", "third"]).stdout.contains("third"));
 }
 
+/// The commands between backticks, and behind `answer: `, that a text tells.
+fn commands_in(text: &str) -> Vec<String> {
+    let quoted = text.split('`').skip(1).step_by(2).filter(|part| part.starts_with("planrun "));
+    let answers = text.lines().filter_map(|line| line.split_once("answer: ").map(|(_, command)| command));
+    quoted.chain(answers).map(str::to_owned).collect()
+}
+
+#[test]
+fn d16_the_next_command_names_the_project_where_it_lies_elsewhere() {
+    let name = "my project";
+    let place = folder([
+        (format!("{name}/planrun.yaml"), "apps: [desk.yaml]\n"),
+        (format!("{name}/desk.yaml"), APP),
+        (format!("{name}/a.plan"), PLANS),
+        ("own/planrun.yaml".to_owned(), "apps: []\n"),
+        ("own/s.plan".to_owned(), "plan s() -> int { reply 1 }\n"),
+    ]);
+    let own = place.path().join("own");
+    assert_eq!(planrun(["run", "s.plan"]).within(&own).run().status, 0);
+    let file = format!("../{name}/a.plan");
+    let begun = planrun(["run", &file, "--plan", "gate", "--mock", "--run-id", "asks"]).within(&own).run();
+    assert_eq!(begun.status, 4, "{begun:?}");
+    let project = format!("../{name}");
+    let elsewhere = [
+        begun.stderr.clone(),
+        planrun(["runs", "show", "asks", "--project", &project]).within(&own).run().stdout,
+        planrun(["runs", "inbox", "--project", &project]).within(&own).run().stdout,
+        planrun(["runs", "list", "--waiting", "--project", &project]).within(&own).run().stdout,
+    ];
+    let flag = "planrun --project '../my project' ";
+    for text in &elsewhere {
+        let commands = commands_in(text);
+        assert!(
+            !commands.is_empty() && commands.iter().all(|command| command.starts_with(flag)),
+            "{commands:?} in {text}"
+        );
+    }
+    // Where the project is the nearest one, nothing has to be named.
+    let here = planrun(["runs", "show", "asks"]).within(place.path().join(name)).run().stdout;
+    assert!(commands_in(&here).iter().all(|command| command.starts_with("planrun runs answer ")), "{here}");
+    // Pasted into a shell, it does what it says, from where it was told.
+    let answer = commands_in(&begun.stderr).into_iter().find(|command| command.contains(" answer ")).unwrap();
+    let pasted = crate::support::words(&answer.replace(" --resume", ""));
+    let told = planrun(pasted.iter().skip(1)).within(&own).run();
+    assert_eq!(told.status, 0, "{told:?}");
+    let next = commands_in(&told.stderr);
+    assert_eq!(next, [format!("{flag}runs resume asks")], "{told:?}");
+    let resumed = planrun(crate::support::words(&next[0]).iter().skip(1)).within(&own).run();
+    assert_eq!(resumed.status, 0, "{resumed:?}");
+}
+
 #[test]
 fn f12_nothing_of_a_pruned_run_is_left_in_the_files() {
     let place = project();

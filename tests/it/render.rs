@@ -245,7 +245,7 @@ proptest! {
             found = found.label(*span, "l\nm");
         }
         let report = report([FileReport::new(SourceFile::new("x.plan", text), vec![found])]);
-        let shown = human(&report.files, Look { color: false, unicode, width });
+        let shown = human(&report.files, Look { unicode, width, ..Look::PLAIN });
         prop_assert!(shown.starts_with("error[wrong-type]\n"), "{}", shown);
         prop_assert!(shown.lines().all(|line| line.chars().count() < 400), "{}", shown);
         prop_assert!(!shown.contains("Failed to read"), "{}", shown);

@@ -74,27 +74,29 @@ pub fn print(outcome: &Outcome, until: Option<UpTo<'_>>, look: Look) -> Result<E
 /// Why the process let go of the run, and how it goes on.
 fn interrupted(outcome: &Outcome, why: &Interruption, until: Option<UpTo<'_>>, terminal: Terminal) -> Exit {
     let run = &outcome.run;
+    let go_on = || terminal.command(&format!("run --resume {run}"));
     match why {
         Interruption::Journal(why) => {
             terminal.complain(why);
-            terminal.say(&format!("the run stopped where it was; go on with `planrun run --resume {run}`"));
+            terminal.say(&format!("the run stopped where it was; go on with `{}`", go_on()));
             Exit::Environment
         }
         Interruption::Asked => {
-            terminal.say(&format!("interrupted; go on with `planrun run --resume {run}`"));
+            terminal.say(&format!("interrupted; go on with `{}`", go_on()));
             Exit::Interrupted
         }
         Interruption::Reached => {
             if let Some(UpTo { step, goes_on }) = until {
-                let on = format!("; go on with `planrun run --resume {run}`");
+                let on = format!("; go on with `{}`", go_on());
                 terminal.say(&format!("stopped after `{step}`{}", if goes_on { &on } else { "" }));
             }
             if outcome.error.is_some() { Exit::Findings } else { Exit::Fine }
         }
         Interruption::Failed(_) => {
             terminal.say(&format!(
-                "the run {run} is paused there; `planrun runs resume {run}` does it again, `planrun runs cancel {run}` \
-                 ends the run"
+                "the run {run} is paused there; `{}` does it again, `{}` ends the run",
+                terminal.command(&format!("runs resume {run}")),
+                terminal.command(&format!("runs cancel {run}"))
             ));
             Exit::Paused
         }
@@ -129,8 +131,10 @@ fn shown(outcome: &Outcome, look: Look) -> String {
         RunOutput::Reply => outcome.shown_reply().map(|reply| printed(&reply)).unwrap_or_default(),
         RunOutput::Last => pretty(&results::last(outcome)),
         RunOutput::Full => pretty(&results::full(outcome)),
-        RunOutput::Observations => visible_text(&results::observation_lines(outcome, look.language)).into_owned(),
-        RunOutput::Summary => visible_text(&results::summary(outcome, look.language)).into_owned(),
+        RunOutput::Observations => {
+            visible_text(&results::observation_lines(outcome, look.terminal.look.language)).into_owned()
+        }
+        RunOutput::Summary => visible_text(&results::summary(outcome, look.terminal.look.language)).into_owned(),
     }
 }
 

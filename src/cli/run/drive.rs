@@ -10,7 +10,7 @@ use super::answer::{self, UpTo};
 use super::listener::Listener;
 use super::pinned::Pinned;
 use super::record::Tape;
-use crate::cli::arguments::{Language, RunFormat, RunOutput};
+use crate::cli::arguments::{RunFormat, RunOutput};
 use crate::cli::runs::shown;
 use crate::cli::workspace::Workspace;
 use crate::cli::{Exit, Failure, Terminal};
@@ -31,8 +31,6 @@ use crate::value::Value;
 pub struct Look {
     pub format: RunFormat,
     pub output: RunOutput,
-    /// Of observations.
-    pub language: Language,
     pub terminal: Terminal,
 }
 
@@ -40,7 +38,7 @@ impl Look {
     /// The reply, for people.
     #[must_use]
     pub fn plain(terminal: Terminal) -> Self {
-        Self { format: RunFormat::Human, output: RunOutput::Reply, language: Language::En, terminal }
+        Self { format: RunFormat::Human, output: RunOutput::Reply, terminal }
     }
 }
 
@@ -137,8 +135,10 @@ pub fn go_further(
 fn pause(mut driver: Driver, row: &RunRow, past: &Past, terminal: Terminal) -> Result<Exit, Failure> {
     let note = format!("died {} times at event {}", past.deaths(), past.last);
     terminal.say(&format!(
-        "the run {run} is paused: it {note} without getting further; `planrun runs events {run}` shows what it was \
-         about to do, `planrun runs resume {run} --again` tries it once more",
+        "the run {run} is paused: it {note} without getting further; `{}` shows what it was about to do, `{}` tries it once \
+         more",
+        terminal.command(&format!("runs events {}", row.run)),
+        terminal.command(&format!("runs resume {} --again", row.run)),
         run = row.run
     ));
     let (note, steps_done, steps_all) = (Some(note), row.steps_done, row.steps_all.unwrap_or(0));

@@ -15,13 +15,13 @@ use std::sync::Arc;
 
 use super::arguments::RunArguments;
 use super::journals::journal_of;
-use super::workspace::{CheckedPlan, Workspace};
+use super::workspace::{CheckedPlan, Workspace, real_host, spoken_at};
 use super::{Exit, Failure, Terminal, ask};
 use crate::diag::render::{human, visible_line};
 use crate::engine::{Copies, Program};
 use crate::journal::Log;
 use crate::journal::store::{Created, Journal, NewRun, Settings};
-use crate::project::make_own_folder;
+use crate::project::{Location, make_own_folder};
 use crate::source::SourceFile;
 use crate::syntax::{json::definitions, parse};
 
@@ -36,10 +36,12 @@ pub(in crate::cli) use pinned::Pinned;
 /// # Errors
 /// When the plan, its inputs, its tools or the journal cannot be had.
 pub fn run(arguments: &RunArguments, project: Option<&Path>, terminal: Terminal) -> Result<Exit, Failure> {
-    let look = Look { format: arguments.format, output: arguments.output, language: arguments.language, terminal };
-    let answering = ask::answering(arguments, terminal)?;
+    let spoken = |location: &Location| arguments.language.or_else(|| spoken_at(&*real_host(), location));
+    let look = |terminal: Terminal| Look { format: arguments.format, output: arguments.output, terminal };
     if let Some(run) = &arguments.resume {
         let (journal, location) = journal_of(arguments.file.as_deref(), project)?;
+        let terminal = terminal.beside(&location).speaking(spoken(&location));
+        let (look, answering) = (look(terminal), ask::answering(arguments, terminal)?);
         let row = journal.run(run)?;
         let (until, record) = (arguments.until.clone(), arguments.record.clone());
         let onward = Onward { answering, until, record, ..Onward::new(look) };
@@ -47,6 +49,8 @@ pub fn run(arguments: &RunArguments, project: Option<&Path>, terminal: Terminal)
     }
     let Some(file) = &arguments.file else { return Err(Failure::Usage("name a plan file".to_owned())) };
     let workspace = Workspace::open(file, project)?;
+    let terminal = terminal.beside(&workspace.location).speaking(spoken(&workspace.location));
+    let (look, answering) = (look(terminal), ask::answering(arguments, terminal)?);
     let Some(checked) = workspace.plan(file, arguments.plan.as_deref(), terminal)? else {
         return Ok(Exit::Findings);
     };

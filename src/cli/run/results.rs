@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
-use crate::cli::arguments::Language;
+use crate::diag::render::Language;
 use crate::engine::{Outcome, StepReport};
 use crate::protocol::{RunState, StepState};
 use crate::value::Value;

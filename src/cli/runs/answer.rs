@@ -12,6 +12,7 @@ use super::open::Open;
 use super::say::{open, parsed};
 use crate::cli::ask::{Reply, refusal, reply};
 use crate::cli::run::{Look, Onward, resume};
+use crate::cli::shell::command;
 use crate::cli::workspace::real_host;
 use crate::cli::{Exit, Failure, Terminal};
 use crate::diag::render::visible_line;
@@ -59,7 +60,7 @@ struct Told {
 }
 
 pub fn run(journal: &Journal, location: &Location, arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
-    let (opens, written) = arguments.addressed(journal)?;
+    let (opens, written) = arguments.addressed(journal, terminal.place)?;
     let told = if arguments.interactive {
         arguments.ask(journal, opens, terminal)?
     } else {
@@ -83,10 +84,10 @@ pub fn run(journal: &Journal, location: &Location, arguments: &Arguments, termin
 impl Arguments {
     /// The runs that are answered, and the answers.
     #[expect(clippy::type_complexity, reason = "two lists that are read at once")]
-    fn addressed(&self, journal: &Journal) -> Result<(Vec<Open>, Vec<(String, Json)>), Failure> {
+    fn addressed(&self, journal: &Journal, place: Option<&str>) -> Result<(Vec<Open>, Vec<(String, Json)>), Failure> {
         let (opens, answers) = match self.words.split_first() {
-            _ if self.all => (open_of(journal, None)?, self.words.as_slice()),
-            Some((run, rest)) if !run.contains('=') => (vec![Open::of(journal, open(journal, run)?)?], rest),
+            _ if self.all => (open_of(journal, None, place)?, self.words.as_slice()),
+            Some((run, rest)) if !run.contains('=') => (vec![Open::of(journal, open(journal, run)?, place)?], rest),
             _ => return Err(Failure::Usage("name the run first, or write `--all` for every run that asks".to_owned())),
         };
         let read = |text: &String| {
@@ -161,7 +162,7 @@ impl Arguments {
                     Ok(said) => {
                         let row = open.row.clone();
                         told.extend(tell(journal, open, &given, said)?);
-                        open = Open::of(journal, journal.run(&row.run)?)?;
+                        open = Open::of(journal, journal.run(&row.run)?, terminal.place)?;
                     }
                     Err(refused) => terminal.complain(&refused.to_string()),
                 }
@@ -185,7 +186,7 @@ impl Arguments {
                 continue;
             }
             if !self.resume {
-                terminal.say(&format!("told; go on with `planrun runs resume {run}`"));
+                terminal.say(&format!("told; go on with `{}`", terminal.command(&format!("runs resume {run}"))));
                 continue;
             }
             let one = resume(journal, location, &row, Onward::new(Look::plain(terminal)))?;
@@ -218,7 +219,10 @@ fn held_against(open: &mut Open, given: &[Given]) -> Result<SaidEach, Failure> {
 fn told_why(open: &Open, error: &AnswerError) -> String {
     let why = open.text(&refusal(error));
     match error {
-        AnswerError::Twice { .. } => format!("{why}; `planrun runs cancel {}` stops the run", open.row.run),
+        AnswerError::Twice { .. } => {
+            let stop = command(open.project.as_deref(), &format!("runs cancel {}", open.row.run));
+            format!("{why}; `{stop}` stops the run")
+        }
         AnswerError::Unknown { .. }
         | AnswerError::Late { .. }
         | AnswerError::Withdrawn(_)
@@ -243,7 +247,7 @@ fn tell(journal: &Journal, mut open: Open, given: &[Given], mut said: SaidEach) 
             };
             return Ok(given.iter().zip(&said).map(told).collect());
         }
-        open = Open::of(journal, journal.run(&open.row.run)?)?;
+        open = Open::of(journal, journal.run(&open.row.run)?, open.project.as_deref())?;
         said = held_against(&mut open, given)?;
         tries += 1;
     }

@@ -7,10 +7,11 @@ use clap::Args;
 use super::Format;
 use super::open::Open;
 use crate::cli::question::documents;
-use crate::cli::workspace::real_host;
+use crate::cli::workspace::{real_host, spoken_at};
 use crate::cli::{Exit, Failure, Terminal};
+use crate::diag::render::Look;
 use crate::journal::store::{Filter, Journal, Settings};
-use crate::project::journal_file;
+use crate::project::{Location, journal_file};
 use crate::protocol::RunState;
 
 /// Show every open question: what is asked, of whom, what an answer lets happen, and how to answer.
@@ -36,17 +37,9 @@ pub struct Arguments {
 /// How far below the current folder projects are looked for.
 const DEEPEST: usize = 8;
 
-pub fn run(
-    journal: &Journal,
-    project: Option<&Path>,
-    arguments: &Arguments,
-    terminal: Terminal,
-) -> Result<Exit, Failure> {
-    let mut waiting = open_of(journal, arguments.plan.as_deref())?;
-    for open in &mut waiting {
-        open.project = project.map(|folder| folder.display().to_string());
-    }
-    show(&waiting, arguments, terminal)?;
+pub fn run(journal: &Journal, arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
+    let waiting = open_of(journal, arguments.plan.as_deref(), terminal.place)?;
+    show(waiting.iter().map(|open| (open, terminal.look)), arguments, terminal)?;
     Ok(Exit::Fine)
 }
 
@@ -55,12 +48,13 @@ pub fn run_everywhere(arguments: &Arguments, terminal: Terminal) -> Result<Exit,
     let (mut waiting, mut exit) = (Vec::new(), Exit::Fine);
     for folder in projects_below(Path::new(".")) {
         let journal = Journal::open_there(&journal_file(&folder), Settings::default(), real_host());
-        match journal.map_err(Failure::from).and_then(|journal| open_of(&journal, arguments.plan.as_deref())) {
-            Ok(mut open) => {
-                for open in &mut open {
-                    open.project = Some(folder.display().to_string());
-                }
-                waiting.extend(open);
+        let place = folder.display().to_string();
+        let open = journal.map_err(Failure::from);
+        match open.and_then(|journal| open_of(&journal, arguments.plan.as_deref(), Some(&place))) {
+            Ok(open) => {
+                let location = Location { folder: folder.clone(), file: None };
+                let look = terminal.speaking(spoken_at(&*real_host(), &location)).look;
+                waiting.extend(open.into_iter().map(|open| (open, look)));
             }
             Err(error) => {
                 terminal.complain(&format!("{}: {error}", folder.display()));
@@ -68,20 +62,24 @@ pub fn run_everywhere(arguments: &Arguments, terminal: Terminal) -> Result<Exit,
             }
         }
     }
-    show(&waiting, arguments, terminal)?;
+    show(waiting.iter().map(|(open, look)| (open, *look)), arguments, terminal)?;
     Ok(exit)
 }
 
-fn show(waiting: &[Open], arguments: &Arguments, terminal: Terminal) -> Result<(), Failure> {
+fn show<'a>(
+    waiting: impl Iterator<Item = (&'a Open, Look)>,
+    arguments: &Arguments,
+    terminal: Terminal,
+) -> Result<(), Failure> {
     let now = real_host().now();
     let wanted = |by: Option<&str>| arguments.by.as_deref().is_none_or(|role| by == Some(role));
     let (mut texts, mut asked) = (Vec::new(), Vec::new());
-    for open in waiting {
+    for (open, look) in waiting {
         for (path, question) in open.questions() {
             if wanted(question.by.as_deref()) {
                 let one = open.asked(&path, &question);
                 asked.push(one.document());
-                texts.push(one.told(now, terminal.look));
+                texts.push(one.told(now, look));
             }
         }
     }
@@ -94,10 +92,10 @@ fn show(waiting: &[Open], arguments: &Arguments, terminal: Terminal) -> Result<(
 }
 
 /// The runs of a journal that may ask something, the oldest first.
-pub(super) fn open_of(journal: &Journal, plan: Option<&str>) -> Result<Vec<Open>, Failure> {
+pub(super) fn open_of(journal: &Journal, plan: Option<&str>, project: Option<&str>) -> Result<Vec<Open>, Failure> {
     let states = [RunState::Paused, RunState::Running].map(|state| state.name().to_owned()).to_vec();
     let rows = journal.runs(&Filter { plan: plan.map(str::to_owned), states, ..Filter::default() })?;
-    rows.into_iter().rev().filter(|row| !row.ended).map(|row| Open::of(journal, row)).collect()
+    rows.into_iter().rev().filter(|row| !row.ended).map(|row| Open::of(journal, row, project)).collect()
 }
 
 /// The folders of all projects in a folder and below it that have a journal.

@@ -9,6 +9,7 @@ use super::when::{away, moment};
 use crate::cli::run::fold;
 use crate::cli::workspace::real_host;
 use crate::cli::{Exit, Failure, Terminal};
+use crate::diag::render::Language;
 use crate::diag::render::visible_line;
 use crate::journal::Past;
 use crate::journal::store::{Filter, Journal, RunRow};
@@ -60,7 +61,7 @@ pub fn run(journal: &Journal, arguments: &Arguments, terminal: Terminal) -> Resu
         Format::Human => {
             let mut text = table(journal, &rows, now);
             for row in rows.into_iter().filter(|_| arguments.waiting) {
-                text.push_str(&Open::of(journal, row)?.told(terminal.look));
+                text.push_str(&Open::of(journal, row, terminal.place)?.told(terminal.look));
             }
             terminal.print(&text)?;
         }
@@ -73,14 +74,21 @@ fn table(journal: &Journal, rows: &[RunRow], now: i128) -> String {
     for row in rows {
         let steps = row.steps_all.map_or_else(String::new, |all| format!("{}/{all}", row.steps_done));
         let wake = row.wake_at.filter(|_| !row.ended);
-        let wake = wake.map(|wake| format!("{} {}", what_comes(journal, row, wake), away(wake, now)));
+        let wake = wake.map(|wake| format!("{} {}", what_comes(journal, row, wake), away(wake, now, Language::En)));
         let shown = |text: &str| visible_line(text).into_owned();
         let rest = [row.error.as_deref().map(shown), row.note.as_deref().map(shown), wake]
             .into_iter()
             .flatten()
             .collect::<Vec<_>>();
         let (run, plan) = (shown(&row.run), shown(&row.plan));
-        lines.push([run, plan, state_of(journal, row), steps, away(row.created_at, now), rest.join(", ")]);
+        lines.push([
+            run,
+            plan,
+            state_of(journal, row),
+            steps,
+            away(row.created_at, now, Language::En),
+            rest.join(", "),
+        ]);
     }
     let width = |column: usize| {
         lines.iter().map(|line| unicode_width::UnicodeWidthStr::width(&*line[column])).max().unwrap_or(0)

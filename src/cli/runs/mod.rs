@@ -23,10 +23,12 @@ use std::path::Path;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::arguments::{Language, RunFormat, RunOutput};
+use super::arguments::{RunFormat, RunOutput};
 use super::journals::journal_of;
 use super::run::{Look, Onward, go_further, resume};
+use super::workspace::{real_host, spoken_at};
 use super::{Exit, Failure, Terminal};
+use crate::diag::render::Language;
 use crate::journal::store::{Filter, Journal};
 use crate::journal::{Cancel, Said};
 use crate::project::Location;
@@ -97,9 +99,9 @@ struct LookArguments {
     /// What is printed of a completed run.
     #[arg(long, value_name = "WHAT", default_value = "reply")]
     output: RunOutput,
-    /// The language of `--output observations`.
-    #[arg(long, value_name = "LANGUAGE", default_value = "en")]
-    language: Language,
+    /// The language of observations, summaries and questions; else that of `planrun.yaml`, else English.
+    #[arg(long, value_name = "LANGUAGE")]
+    language: Option<Language>,
     /// How it is printed.
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     format: RunFormat,
@@ -107,7 +109,7 @@ struct LookArguments {
 
 impl LookArguments {
     fn look(&self, terminal: Terminal) -> Look {
-        Look { format: self.format, output: self.output, language: self.language, terminal }
+        Look { format: self.format, output: self.output, terminal: terminal.speaking(self.language) }
     }
 }
 
@@ -163,6 +165,7 @@ pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) ->
         return inbox::run_everywhere(arguments, terminal);
     }
     let (journal, location) = journal_of(None, project)?;
+    let terminal = terminal.beside(&location).speaking(spoken_at(&*real_host(), &location));
     match &arguments.command {
         RunsCommand::List(arguments) => list::run(&journal, arguments, terminal),
         RunsCommand::Show(arguments) => show::run(&journal, &location, arguments, terminal),
@@ -170,7 +173,7 @@ pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) ->
         RunsCommand::Resume(arguments) => go_on(&journal, &location, arguments, terminal),
         RunsCommand::Export(arguments) => export::run(&journal, arguments, terminal),
         RunsCommand::Prune(arguments) => prune::run(&journal, arguments, terminal),
-        RunsCommand::Inbox(arguments) => inbox::run(&journal, project, arguments, terminal),
+        RunsCommand::Inbox(arguments) => inbox::run(&journal, arguments, terminal),
         RunsCommand::Answer(arguments) => answer::run(&journal, &location, arguments, terminal),
         RunsCommand::Signal(arguments) => say::signal(&journal, &location, arguments, terminal),
         RunsCommand::Retry(arguments) => retry(&journal, &location, arguments, terminal),
@@ -190,7 +193,7 @@ fn go_on(
         let onward = Onward { again: arguments.again, ..Onward::new(look) };
         return resume(journal, location, &journal.run(run)?, onward);
     }
-    let due = Filter { due: Some(super::workspace::real_host().now()), ..Filter::default() };
+    let due = Filter { due: Some(real_host().now()), ..Filter::default() };
     // A run whose process has died waits for nothing but another process.
     let orphaned = Filter { states: vec![RunState::Running.name().to_owned()], ..Filter::default() };
     let mut rows = journal.runs(&due)?;

@@ -23,13 +23,15 @@ pub(super) struct Open {
 }
 
 impl Open {
+    /// The questions of a run of the project in this folder; nothing where a command means it anyway.
+    ///
     /// # Errors
     /// When what was written cannot be used.
-    pub(super) fn of(journal: &Journal, row: RunRow) -> Result<Self, Failure> {
+    pub(super) fn of(journal: &Journal, row: RunRow, project: Option<&str>) -> Result<Self, Failure> {
         let said = journal.said(&row.run)?;
         let seen = Seen { events: Some(row.events), message: said.last().map_or(0, |message| message.id) };
         let past = fold(journal, &row.run)?;
-        let mut open = Self { shown: shown(journal, &row.run)?, project: None, row, past, seen };
+        let mut open = Self { shown: shown(journal, &row.run)?, project: project.map(str::to_owned), row, past, seen };
         for message in said {
             if let Ok(Said::Answer(given)) = Said::read(&message.text) {
                 // One that does not fit is refused again by whoever takes it.

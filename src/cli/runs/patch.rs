@@ -87,7 +87,7 @@ pub fn run(journal: &Journal, location: &Location, arguments: &Arguments, termin
     write_down(journal, &row, (&before, &after))?;
     terminal.say(&format!("patched: {}", told(&was, &is)));
     if !arguments.resume {
-        terminal.say(&format!("go on with `planrun runs resume {}`", row.run));
+        terminal.say(&format!("go on with `{}`", terminal.command(&format!("runs resume {}", row.run))));
         return Ok(Exit::Fine);
     }
     let look = arguments.look.look(terminal);

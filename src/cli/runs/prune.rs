@@ -7,6 +7,7 @@ use super::when::{away, moment};
 use crate::cli::check::counted;
 use crate::cli::workspace::real_host;
 use crate::cli::{Exit, Failure, Terminal};
+use crate::diag::render::Language;
 use crate::diag::render::visible_line;
 use crate::journal::store::{Journal, JournalError, Prune, RunRow};
 
@@ -71,7 +72,7 @@ fn listed(rows: &[RunRow], now: i128) -> String {
     };
     for row in rows.iter().take(MOST_LISTED) {
         let (run, plan) = (visible_line(&row.run), visible_line(&row.plan));
-        let (at, ago) = (moment(row.updated_at), away(row.updated_at, now));
+        let (at, ago) = (moment(row.updated_at), away(row.updated_at, now, Language::En));
         // Writing to a string cannot fail.
         let _ = writeln!(text, "  {run}  {plan}  {}  ended {at}, {ago}", row.state);
     }

@@ -76,7 +76,7 @@ fn tell(
         return Ok(Exit::Fine);
     }
     if !goes_on {
-        terminal.say(&format!("told; go on with `planrun runs resume {}`", row.run));
+        terminal.say(&format!("told; go on with `{}`", terminal.command(&format!("runs resume {}", row.run))));
         return Ok(Exit::Fine);
     }
     let look = Look::plain(terminal);

@@ -73,7 +73,7 @@ pub fn run(journal: &Journal, location: &Location, arguments: &Arguments, termin
         let place = error.place.as_ref().map(|place| format!(" ({})", visible_line(place))).unwrap_or_default();
         let _ = writeln!(text, "{}: {}{place}", error.class, visible_line(&error.message));
     }
-    text.push_str(&Open::of(journal, row)?.told(terminal.look));
+    text.push_str(&Open::of(journal, row, terminal.place)?.told(terminal.look));
     terminal.print(&text)?;
     Ok(Exit::Fine)
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::diag::render::Language;
 use crate::engine::short_duration;
 use crate::value::timestamp_text;
 
@@ -12,7 +13,7 @@ pub fn moment(nanos: i128) -> String {
 
 /// `3m ago`, `in 2h`, `in 1d4h`. What is to come is rounded to the smaller unit: a moment after it was said that
 /// something takes two days, it is still two days away.
-pub fn away(nanos: i128, now: i128) -> String {
+pub fn away(nanos: i128, now: i128, language: Language) -> String {
     let seconds = u64::try_from(((nanos - now).abs() + 500_000_000) / 1_000_000_000).unwrap_or(u64::MAX);
     let small = match seconds {
         0..3600 => 1,
@@ -21,7 +22,12 @@ pub fn away(nanos: i128, now: i128) -> String {
     };
     let (past, rounded) = (seconds / small * small, (seconds + small / 2) / small * small);
     let text = |seconds: u64| if seconds == 0 { "0s".to_owned() } else { short_duration(Duration::from_secs(seconds)) };
-    if nanos > now { format!("in {}", text(rounded)) } else { format!("{} ago", text(past)) }
+    match (language, nanos > now) {
+        (Language::En, true) => format!("in {}", text(rounded)),
+        (Language::En, false) => format!("{} ago", text(past)),
+        (Language::Zh, true) => format!("{} 后", text(rounded)),
+        (Language::Zh, false) => format!("{} 前", text(past)),
+    }
 }
 
 /// A length of time in milliseconds.
@@ -35,7 +41,7 @@ mod tests {
 
     #[test]
     fn d7_what_was_just_said_to_take_two_days_is_two_days_away() {
-        let at = |seconds: i128| away(seconds * 1_000_000_000, 0);
+        let at = |seconds: i128| away(seconds * 1_000_000_000, 0, Language::En);
         assert_eq!(at(172_799), "in 2d");
         assert_eq!(
             [at(5), at(90), at(3599), at(7199), at(100_000)],

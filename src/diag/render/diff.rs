@@ -131,7 +131,7 @@ mod tests {
 ";
         assert_eq!(format!("\n{}", numbered_diff(old, new, Look::PLAIN)), expected);
         assert_eq!(numbered_diff(old, old, Look::PLAIN), "");
-        let coloured = numbered_diff("a", "b", Look { color: true, unicode: false, width: 80 });
+        let coloured = numbered_diff("a", "b", Look { color: true, unicode: false, width: 80, ..Look::PLAIN });
         assert_eq!(coloured, "1   |\u{1b}[31m- a\u{1b}[39m\n  1 |\u{1b}[32m+ b\u{1b}[39m\n");
     }
 

@@ -68,11 +68,34 @@ pub struct Look {
     pub unicode: bool,
     /// Columns to fill.
     pub width: usize,
+    /// In which observations, summaries and questions are told.
+    pub language: Language,
 }
 
 impl Look {
     /// For files and pipes: no colour, 100 columns.
-    pub const PLAIN: Self = Self { color: false, unicode: true, width: 100 };
+    pub const PLAIN: Self = Self { color: false, unicode: true, width: 100, language: Language::En };
+}
+
+/// A language of people.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Language {
+    /// English.
+    #[default]
+    En,
+    /// Chinese.
+    Zh,
+}
+
+impl Language {
+    /// Every language, by the word that settings and flags have for it.
+    pub const WORDS: [(&str, Self); 2] = [("en", Self::En), ("zh", Self::Zh)];
+
+    /// The language with this word.
+    #[must_use]
+    pub fn find(word: &str) -> Option<Self> {
+        Self::WORDS.iter().find(|(known, _)| *known == word).map(|(_, language)| *language)
+    }
 }
 
 /// How many findings there are.

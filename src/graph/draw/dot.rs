@@ -25,7 +25,8 @@ pub fn dot(drawing: &Drawing) -> String {
         } else {
             // Graphviz draws a frame only around subgraphs whose name begins so.
             let _ = writeln!(out, "{indent}subgraph cluster_{place} {{");
-            let _ = writeln!(out, "{indent}    label={text};\n{indent}    labeljust=l;\n{indent}    style=\"rounded\";");
+            let _ =
+                writeln!(out, "{indent}    label={text};\n{indent}    labeljust=l;\n{indent}    style=\"rounded\";");
             open.push(place);
         }
     }

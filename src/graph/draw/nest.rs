@@ -172,7 +172,8 @@ impl Nest<'_> {
         let own: Vec<(f64, f64)> = inside.iter().map(|node| sizes[*node]).collect();
         let margin = if frame == self.whole() { OUTER_MARGIN } else { INNER_MARGIN };
         let end = inside.len().checked_sub(1).filter(|last| self.drawing.nodes[inside[*last]].kind.ends());
-        let mut loose: Vec<usize> = loose(inside.len(), &wires).into_iter().filter(|place| Some(*place) != end).collect();
+        let mut loose: Vec<usize> =
+            loose(inside.len(), &wires).into_iter().filter(|place| Some(*place) != end).collect();
         if level.gates.keys().any(|(side, ..)| *side == Side::In) {
             // Lines that come in from above would lead through the rows.
             loose.clear();
@@ -236,9 +237,9 @@ impl Nest<'_> {
             });
             points.collect()
         };
-        let size = layouts[whole].as_ref().map_or(Point { x: 2.0 * OUTER_MARGIN, y: 2.0 * OUTER_MARGIN }, |layout| {
-            layout.size
-        });
+        let size = layouts[whole]
+            .as_ref()
+            .map_or(Point { x: 2.0 * OUTER_MARGIN, y: 2.0 * OUTER_MARGIN }, |layout| layout.size);
         Nested { size, spots, paths: self.parts.iter().map(path).collect() }
     }
 }

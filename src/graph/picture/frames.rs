@@ -104,8 +104,7 @@ impl<'a> Branches<'a> {
         let mut openings: Vec<_> = branches.map(|atom| Opening::Branch(*atom)).collect();
         if let Some(parallel) = self.block.parallel_around(number) {
             let first = parallel.nodes.start;
-            let is_outside =
-                |opening: &&Opening| matches!(opening, Opening::Branch(atom) if atom.condition.0 < first);
+            let is_outside = |opening: &&Opening| matches!(opening, Opening::Branch(atom) if atom.condition.0 < first);
             let place = openings.iter().take_while(is_outside).count();
             openings.insert(place, Opening::Parallel(first));
         }

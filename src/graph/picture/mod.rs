@@ -7,8 +7,8 @@ mod words;
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::draw::{Drawing, DrawnNode, NodeKind as Shape};
 use super::Graph;
+use super::draw::{Drawing, DrawnNode, NodeKind as Shape};
 use crate::sema::{BlockId, Node, NodeKind, OrderClass, Plan, Step, StepKind, Target};
 use arrows::Events;
 use frames::Branches;
@@ -152,14 +152,19 @@ impl Picture {
                 | NodeKind::Next(_) => {}
             }
         }
-        self.edges(block, &open.graph.blocks[open.block.0 as usize], &places, &branches, (&mut calls.events, open.plan));
+        self.edges(
+            block,
+            &open.graph.blocks[open.block.0 as usize],
+            &places,
+            &branches,
+            (&mut calls.events, open.plan),
+        );
     }
 
     /// Opens the blocks of a step: its work in the step's own frame, arms in frames of their own.
     fn bodies<'a>(&mut self, open: &Open<'a>, step: &'a Step, place: usize, path: &str, inner: &mut Vec<Open<'a>>) {
         let words = Words { plan: open.plan };
-        let within =
-            |block: BlockId, parent: usize, path: String| Open { block, parent: Some(parent), path, ..*open };
+        let within = |block: BlockId, parent: usize, path: String| Open { block, parent: Some(parent), path, ..*open };
         match &step.kind {
             StepKind::Do(body) => inner.push(within(*body, place, path.to_owned())),
             StepKind::Each(each) => inner.push(within(each.body, place, path.to_owned())),
@@ -184,8 +189,8 @@ impl Picture {
         for (kind, label, body) in recover.chain(undo) {
             // A short one is a mark on the step.
             if words.short(body).is_none() {
+                let path = labelled(open.plan, body, path, kind.name());
                 let body = unwrapped(open.plan, body);
-                let path = labelled(open.plan, body, path);
                 let frame = self.frame(path.clone(), kind, label, String::new(), Some(place));
                 inner.push(within(body, frame, path));
             }
@@ -202,7 +207,7 @@ impl Picture {
     ) {
         let words = Words { plan: open.plan };
         for (label, body) in arms {
-            let path = labelled(open.plan, body, path);
+            let path = labelled(open.plan, body, path, "arm");
             let short = words.short(body);
             let is_short = short.is_some();
             let arm = self.frame(path.clone(), Shape::Arm, label, short.unwrap_or_default(), Some(place));
@@ -223,13 +228,12 @@ impl Picture {
     }
 }
 
-/// The path of what stands in a block of a step: some have a label between.
-fn labelled(plan: &Plan, body: BlockId, path: &str) -> String {
-    let first = || plan.block(body).nodes.iter().find_map(|node| node.name.as_ref());
-    match plan.block(body).label.as_ref().or_else(first) {
-        Some(label) => format!("{path}.{label}"),
-        None => format!("{path}.arm"),
-    }
+/// The path of what stands in an arm of a step, with the label of the arm, or the word for it.
+fn labelled(plan: &Plan, body: BlockId, path: &str, word: &str) -> String {
+    let block = plan.block(body);
+    // A call as an arm is a step that bears the label.
+    let first = block.nodes.first().and_then(|node| node.name.as_deref());
+    format!("{path}.{}", block.label.as_deref().or(first).unwrap_or(word))
 }
 
 /// The statements of `undo do { … }`, which stand in a step without a name.

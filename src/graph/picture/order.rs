@@ -151,8 +151,7 @@ impl Page<'_> {
     fn lead(&mut self, above: usize) {
         let mut open = vec![above];
         while let Some(above) = open.pop() {
-            if !std::mem::replace(&mut self.leads[above], true)
-                && self.picture.drawing.nodes[above].kind == Shape::Let
+            if !std::mem::replace(&mut self.leads[above], true) && self.picture.drawing.nodes[above].kind == Shape::Let
             {
                 open.extend(&self.into[above]);
             }

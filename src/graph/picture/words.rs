@@ -133,9 +133,11 @@ impl<'a> Words<'a> {
             }
         }
         marks.extend(step.verify().map(|verify| self.looks(verify)));
-        marks.extend(step.recover.iter().filter_map(|arm| {
-            self.short(arm.body).map(|what| format!("recover{} => {what}", classes(arm)))
-        }));
+        marks.extend(
+            step.recover
+                .iter()
+                .filter_map(|arm| self.short(arm.body).map(|what| format!("recover{} => {what}", classes(arm)))),
+        );
         marks.extend(step.undo().and_then(|undo| self.short(undo.body)).map(|what| format!("undo {what}")));
     }
 

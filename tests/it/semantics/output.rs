@@ -99,3 +99,85 @@ fn s1_4_observations_are_lines_in_the_language_that_was_asked_for() {
     assert_eq!(shape(&rows[1]), ["step", "tool", "ok", "latency_ms", "error"]);
     assert_eq!((&rows[0]["step"], &rows[1]["ok"], &rows[2]["result"]), (&json!(0), &json!(false), &json!(0)));
 }
+
+/// A folder with a project in Chinese and one question.
+fn chinese_project(settings: &str) -> tempfile::TempDir {
+    let plan = "use 计算\nplan 询价(数量: int = 2) {\n    step 和 = 计算.add(a: 数量)\n    step 填写 = input \"请填写收件人\" -> { 收件人: string, 备注: string = \"无\" } by \"前台\" within 2d\n    step 发送 = 计算.add(a: 3)\n        confirm \"发送给 ${填写.收件人}？\" by \"经理\" expires 1d\n}\nplan 只算(数量: int = 2) { step 和 = 计算.add(a: 数量) }\n";
+    let app = "name: 计算\ntools:\n  - { name: add, endpoint: 'http://127.0.0.1:9/tool', parameters: { a: { type: integer, required: true } }, mock: { sum: 3 } }\n";
+    crate::support::folder([("planrun.yaml", settings), ("plans/询价.plan", plan), ("apps/计算.yaml", app)])
+}
+
+#[test]
+fn d17_a_project_sets_the_language_of_observations_summaries_and_questions_once() {
+    let place = chinese_project("language: zh\n");
+    let planrun = |arguments: &[&str]| crate::support::planrun(arguments).within(place.path()).run();
+    let line = "#1 工具 计算.add 成功：";
+    for output in ["observations", "summary"] {
+        let run = planrun(&["run", "plans/询价.plan", "--plan", "只算", "--mock", "--output", output]);
+        assert_eq!(run.status, 0, "{run:?}");
+        assert!(run.stdout.starts_with(line), "{run:?}");
+    }
+    let english = planrun(&[
+        "run",
+        "plans/询价.plan",
+        "--plan",
+        "只算",
+        "--mock",
+        "--output",
+        "observations",
+        "--language",
+        "en",
+    ]);
+    assert!(english.stdout.starts_with("#1 tool 计算.add succeeded: "), "the flag wins: {english:?}");
+
+    let asks = planrun(&["run", "plans/询价.plan", "--plan", "询价", "--mock", "--run-id", "r1"]);
+    assert_eq!(asks.status, 4, "{asks:?}");
+    for words in [
+        "请填写: 填写",
+        "运行 r1，计划 询价",
+        "刚刚提出，截止 ",
+        "由 \"前台\" 回答",
+        "请填写收件人",
+        "待填写",
+        "收件人: string",
+        "回答：planrun runs answer r1 ",
+    ] {
+        assert!(asks.stderr.contains(words), "{words}: {asks:?}");
+    }
+    for english in ["a form", "answer:", "asked just now", "to be filled in"] {
+        assert!(!asks.stderr.contains(english), "{english}: {asks:?}");
+    }
+    for command in
+        [&["runs", "inbox"][..], &["runs", "show", "r1"], &["runs", "list", "--waiting"], &["runs", "inbox", "--all"]]
+    {
+        let shown = planrun(command);
+        assert!(shown.stdout.contains("待填写") && shown.stdout.contains("（2d 后）"), "{command:?}: {shown:?}");
+    }
+    let answered = planrun(&["runs", "answer", "r1", "填写={\"收件人\": \"张三\"}", "--by", "前台", "--resume"]);
+    assert_eq!(answered.status, 4, "{answered:?}");
+    for words in ["请确认: 发送.confirm", "发送给 张三？", "将要发送的内容", "计算.add"] {
+        assert!(answered.stderr.contains(words), "{words}: {answered:?}");
+    }
+    let resumed = planrun(&["runs", "answer", "r1", "发送.confirm=true", "--by", "经理"]);
+    assert_eq!(resumed.status, 0, "{resumed:?}");
+    let observed = planrun(&["runs", "resume", "r1", "--output", "observations"]);
+    assert!(observed.stdout.starts_with(line), "{observed:?}");
+    let observed = planrun(&["runs", "resume", "r1", "--output", "observations", "--language", "en"]);
+    assert!(observed.stdout.starts_with("#1 tool "), "{observed:?}");
+}
+
+#[test]
+fn d17_a_language_that_there_is_none_of_is_found_in_its_place() {
+    let place = chinese_project("allow: {}\nlanguage: zhh\n");
+    let checked = crate::support::planrun(["check"]).within(place.path()).run();
+    assert_eq!(checked.status, 1, "{checked:?}");
+    let all = format!("{}{}", checked.stdout, checked.stderr);
+    assert!(all.contains("config-key") && all.contains("planrun.yaml:2:11"), "{all}");
+    assert!(
+        all.contains("`language` must be one of `en`, `zh`, and is `zhh`") && all.contains("did you mean `zh`?"),
+        "{all}"
+    );
+    let run =
+        crate::support::planrun(["run", "plans/询价.plan", "--plan", "只算", "--mock"]).within(place.path()).run();
+    assert_eq!(run.status, 1, "a project that is not understood runs nothing: {run:?}");
+}

@@ -200,7 +200,8 @@ mod tests {
 
     #[test]
     fn d6_wide_letters_count_twice_and_no_line_is_wider_than_it_may_be() {
-        let text = "confirm \"发布 ${版本} 到正式环境，通知所有客户，并在公告栏发布更新说明吗？\" by \"发布经理\" expires 2d";
+        let text =
+            "confirm \"发布 ${版本} 到正式环境，通知所有客户，并在公告栏发布更新说明吗？\" by \"发布经理\" expires 2d";
         for columns in [12, 20, 33, 56] {
             let lines = wrapped(text, columns, 3);
             assert!(lines.len() <= 3 && lines.iter().all(|line| line.width() <= columns), "{columns}: {lines:?}");
@@ -209,6 +210,9 @@ mod tests {
         assert_eq!(cut("地区名称", 7), "地区名…");
         assert_eq!(wrapped(text, 56, 9).concat().replace(' ', ""), text.replace(' ', ""));
         assert_eq!(wrapped("a bb ccc", 4, 3), ["a bb", "ccc"]);
-        assert_eq!(side_by_side(&["max 2".into(), "parallel 2".into(), "settle".into()], 18), ["max 2 · parallel 2", "settle"]);
+        assert_eq!(
+            side_by_side(&["max 2".into(), "parallel 2".into(), "settle".into()], 18),
+            ["max 2 · parallel 2", "settle"]
+        );
     }
 }

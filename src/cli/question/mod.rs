@@ -1,28 +1,40 @@
 //! What people are asked, as they see it. planrun's own words begin their lines; what comes from a plan, a tool or a value
 //! stands behind a margin or at the end of a line, so that it can forge neither.
 
+mod words;
+
 use serde_json::{Value as Json, json};
 use std::fmt::Write as _;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-use super::runs::{away, moment};
-use super::shell::quoted;
-use crate::diag::render::{Look, escape_json, visible_line};
+use super::runs::moment;
+use super::shell::{command, quoted};
+use crate::diag::render::{Language, Look, escape_json, visible_line};
 use crate::journal::{FormField, Question, Waiting};
 use crate::value::{Key, Value};
+use words::Words;
 
 /// How many lines one value may take before its middle is cut out.
 const MOST_LINES: usize = 4;
 /// How many lines a question, or what is behind it, may take.
 const MOST_TEXT: usize = 40;
+/// The rules of a contract that people are told, in this order.
+const RULES: [&str; 12] = [
+    "enum",
+    "pattern",
+    "format",
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "multipleOf",
+    "minLength",
+    "maxLength",
+    "minItems",
+    "maxItems",
+];
 /// The narrowest lines that are drawn.
 const NARROWEST: usize = 40;
-
-/// In nanoseconds.
-const JUST_NOW: i128 = 60_000_000_000;
-
-/// What stands before the command that answers.
-const ANSWER: &str = "  answer: ";
 
 /// A question of a run.
 pub(super) struct Asked<'q> {
@@ -40,38 +52,28 @@ impl Asked<'_> {
     pub(super) fn told(&self, now: i128, look: Look) -> String {
         let mut page = Page::new(look);
         let question = self.question;
-        page.own(&format!("{}: {}", heading(question.kind), visible_line(self.path)));
+        let words = page.words;
+        page.own(&format!("{}: {}", words.heading(question.kind), visible_line(self.path)));
         if let Some((run, plan)) = self.run {
-            page.own(&format!("  run {} of {}", visible_line(run), visible_line(plan)));
+            page.own(&words.run_of(&visible_line(run), &visible_line(plan)));
         }
-        let ago = now - question.asked_at;
-        let mut times = if ago < JUST_NOW {
-            "  asked just now".to_owned()
-        } else {
-            format!("  asked {}", away(question.asked_at, now))
-        };
-        if let Some(expires) = question.expires {
-            let word = if expires > now { "open until" } else { "too late since" };
-            // Writing to a string cannot fail.
-            let _ = write!(times, ", {word} {} ({})", moment(expires), away(expires, now));
-        }
-        page.own(&times);
+        page.own(&words.times(question.asked_at, question.expires, now));
         if let Some(role) = &question.by {
-            page.own(&format!("  for {}", visible_line(&Json::from(&**role).to_string())));
+            page.own(&words.asked_of(&visible_line(&Json::from(&**role).to_string())));
         }
         page.texts(&question.text);
         if let Some(why) = &question.why {
-            page.own("  because");
+            page.own(words.because());
             page.texts(why);
         }
         match question.kind {
             Waiting::Input => page.form(question),
-            Waiting::Confirm => page.call("what goes out", question),
-            Waiting::Answer => page.call("what was sent", question),
+            Waiting::Confirm | Waiting::Answer => page.call(question),
             Waiting::Retry | Waiting::Poll | Waiting::Outcome | Waiting::Time => {}
         }
         if let Some(command) = self.command(page.width) {
-            page.own(&format!("{ANSWER}{command}"));
+            // A command is of use only as a whole; it is no longer than a line, or asks for what would be.
+            page.whole(&format!("{}{command}", words.answer()));
         }
         page.text
     }
@@ -79,8 +81,7 @@ impl Asked<'_> {
     /// What answers it, as it is typed into a shell. Where the path is too long for a line, the answer is asked for.
     fn command(&self, width: usize) -> Option<String> {
         let run = quoted(&visible_line(self.run?.0));
-        let place = self.project.map(|folder| format!(" --project {}", quoted(&visible_line(folder))));
-        let begin = format!("planrun{} runs answer {run}", place.unwrap_or_default());
+        let begin = command(self.project, &format!("runs answer {run}"));
         let answer = quoted(&format!("{}={}", escape_json(&unpadded(self.path)), sample(self.question)));
         let outside = [Some(self.path), self.question.by.as_deref()].into_iter().flatten();
         let outside = outside.chain(self.question.form.iter().map(|field| &*field.name));
@@ -119,10 +120,10 @@ pub(super) fn said(value: &Value, by: Option<&str>, note: Option<&str>, look: Lo
     let mut page = Page::new(look);
     page.outside(0, &value.to_json_text(), MOST_LINES);
     if let Some(by) = by {
-        page.own(&format!("  by {}", visible_line(&Json::from(by).to_string())));
+        page.own(&page.words.answered_by(&visible_line(&Json::from(by).to_string())));
     }
     if let Some(note) = note {
-        page.own("  with the note");
+        page.own(page.words.with_the_note());
         page.texts(note);
     }
     page.text
@@ -134,18 +135,16 @@ pub(super) fn documents(asked: &[Json]) -> String {
     format!("{}\n", serde_json::to_string_pretty(&document).unwrap_or_default())
 }
 
-fn heading(kind: Waiting) -> &'static str {
-    match kind {
-        Waiting::Confirm => "yes or no",
-        Waiting::Input => "a form",
-        Waiting::Answer => "did it happen",
-        Waiting::Retry | Waiting::Poll | Waiting::Outcome | Waiting::Time => "a wait",
-    }
+/// That there are more questions than were told.
+pub(super) fn more_questions(count: usize, command: &str, language: Language) -> String {
+    Words(language).more_questions(count, command)
 }
 
 /// An answer of the right shape, with what is to be filled in between `<` and `>`.
 fn sample(question: &Question) -> String {
-    let blank = |field: &FormField| format!("{}: <{}>", Json::from(&*field.name), short(&visible_line(&field.ty), 24));
+    let blank = |field: &FormField| {
+        format!("{}: <{}>", Json::from(&*field.name), short(&visible_line(&field.ty), 24, Words(Language::En)))
+    };
     match question.kind {
         Waiting::Confirm => "true".to_owned(),
         Waiting::Answer => {
@@ -181,26 +180,29 @@ struct Page {
     text: String,
     margin: &'static str,
     width: usize,
+    words: Words,
 }
 
 impl Page {
     fn new(look: Look) -> Self {
         let margin = if look.unicode { "  │ " } else { "  | " };
-        Self { text: String::new(), margin, width: look.width.max(NARROWEST) }
+        Self { text: String::new(), margin, width: look.width.max(NARROWEST), words: Words(look.language) }
     }
 
     /// A line of planrun's own; what comes from outside is escaped and stands at its end, and its middle gives way.
     fn own(&mut self, line: &str) {
-        // A command is of use only as a whole; it is no longer than a line, or asks for what would be.
-        let most = if line.starts_with(ANSWER) { usize::MAX } else { self.width };
-        self.text.push_str(&short(line, most));
+        self.whole(&short(line, self.width, self.words));
+    }
+
+    fn whole(&mut self, line: &str) {
+        self.text.push_str(line);
         self.text.push('\n');
     }
 
     /// What comes from outside on one line of its own, or on a few.
     fn outside(&mut self, indent: usize, text: &str, most: usize) {
         let room = self.width - self.margin.width() - indent;
-        let text = short(&visible_line(text), room * most);
+        let text = short(&visible_line(text), room * most, self.words);
         for line in broken(&text, room) {
             self.text.push_str(self.margin);
             self.text.extend(std::iter::repeat_n(' ', indent));
@@ -216,13 +218,14 @@ impl Page {
             self.outside(0, line, MOST_LINES);
         }
         if lines.len() > MOST_TEXT {
-            self.own(&format!("  and {} more lines", lines.len() - MOST_TEXT));
+            self.own(&self.words.more_lines(lines.len() - MOST_TEXT));
         }
     }
 
-    fn call(&mut self, what: &str, question: &Question) {
+    fn call(&mut self, question: &Question) {
+        let what = self.words.call(question.kind);
         let class = question.effect.map(|effect| format!(" ({effect})")).unwrap_or_default();
-        let named = if question.tool.is_empty() { "several steps" } else { &question.tool };
+        let named = if question.tool.is_empty() { self.words.several_steps() } else { &question.tool };
         self.own(&format!("  {what}{class}: {}", visible_line(named)));
         self.values(&question.arguments, |_| true);
     }
@@ -243,15 +246,15 @@ impl Page {
             .as_map()
             .is_some_and(|known| known.iter().any(|(key, _)| key.as_str().is_some_and(|name| !asked(name))));
         if known {
-            self.own("  known already");
+            self.own(self.words.known());
             self.values(&question.arguments, |name| !asked(name));
         }
-        self.own("  to be filled in");
+        self.own(self.words.to_be_filled_in());
         for field in &question.form {
             let stands =
                 question.prefill(field).map(|value| format!(" = {}", value.to_json_text())).unwrap_or_default();
             self.outside(0, &format!("{}: {}{stands}", named(&field.name), field.ty), MOST_LINES);
-            for rule in hints(field) {
+            for rule in hints(field, self.words.0) {
                 self.outside(4, &rule, 1);
             }
         }
@@ -259,37 +262,25 @@ impl Page {
 }
 
 /// What is said of a field beside its type: what it is for, and what its value must keep.
-pub(super) fn hints(field: &FormField) -> Vec<String> {
+pub(super) fn hints(field: &FormField, language: Language) -> Vec<String> {
+    let words = Words(language);
     let label = field.label.iter().map(std::string::ToString::to_string);
     let options = field.options.iter().map(|options| {
         let options: Vec<String> = options.iter().map(Json::to_string).collect();
-        format!("one of {}", options.join(", "))
+        words.one_of(&options.join(", "))
     });
-    label.chain(options).chain(field.contracts.iter().flat_map(rules)).collect()
+    label.chain(options).chain(field.contracts.iter().flat_map(|contract| rules(contract, words))).collect()
 }
 
 /// What a contract asks for, a rule each, in plain words.
-fn rules(contract: &Json) -> Vec<String> {
-    let words: [(&str, &str, &str); 12] = [
-        ("enum", "one of", ""),
-        ("pattern", "matches", ""),
-        ("format", "of the format", ""),
-        ("minimum", "at least", ""),
-        ("maximum", "at most", ""),
-        ("exclusiveMinimum", "more than", ""),
-        ("exclusiveMaximum", "less than", ""),
-        ("multipleOf", "a multiple of", ""),
-        ("minLength", "at least", " characters"),
-        ("maxLength", "at most", " characters"),
-        ("minItems", "at least", " elements"),
-        ("maxItems", "at most", " elements"),
-    ];
-    let told = |(key, word, unit): &(&str, &str, &str)| {
-        let value = contract.get(key)?;
+fn rules(contract: &Json, words: Words) -> Vec<String> {
+    let told = |keyword: &&str| {
+        let (before, behind) = words.rule(keyword)?;
+        let value = contract.get(*keyword)?;
         let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        Some(format!("{word} {value}{unit}"))
+        Some(format!("{before}{value}{behind}"))
     };
-    words.iter().filter_map(told).collect()
+    RULES.iter().filter_map(told).collect()
 }
 
 /// A name that says where it ends.
@@ -299,11 +290,11 @@ fn named(name: &str) -> String {
 }
 
 /// Text that fits into so many columns: of a longer one the middle is left out, with how much that was.
-fn short(text: &str, columns: usize) -> String {
+fn short(text: &str, columns: usize, words: Words) -> String {
     if text.width() <= columns {
         return text.to_owned();
     }
-    let mark = |left: usize| format!(" … {left} more characters … ");
+    let mark = |left: usize| words.more_characters(left);
     let room = columns.saturating_sub(mark(text.chars().count()).width());
     let fits = |characters: &mut dyn Iterator<Item = char>, room: usize| {
         let mut used = 0;
