@@ -5,21 +5,25 @@ use owo_colors::OwoColorize;
 
 use super::page::page;
 use super::{Exit, Failure, Terminal};
-use crate::diag::render::Look;
-use crate::diag::{Code, code_named, codes};
+use crate::diag::render::{Look, visible_line};
+use crate::diag::{Code, closest, code_named, codes};
+use crate::tools::{BUILT_IN, pages};
+use crate::types::Signature;
 
 const EXAMPLES: &str = "\
 Examples:
   planrun explain                 every code, a line each
   planrun explain unknown-field   one code's page
+  planrun explain http.fetch      the page of a built-in tool
+  planrun explain http            the built-in tools of a namespace
   planrun explain --language      the language in 4,000 tokens";
 
-/// Explain a code that `check` reports.
+/// Explain a code that `check` reports, or a built-in tool.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// The code; without one, all are listed.
-    #[arg(value_name = "CODE")]
+    /// The code, a tool such as `http.fetch`, or a namespace such as `http`; without one, all are listed.
+    #[arg(value_name = "CODE|TOOL")]
     pub code: Option<String>,
     /// Print the whole language in 4,000 tokens, for the prompt of a model.
     #[arg(long, conflicts_with = "code")]
@@ -39,8 +43,11 @@ pub fn run(arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
         return Ok(Exit::Fine);
     }
     let text = match &arguments.code {
-        Some(name) => explanation(find(name)?, terminal.look),
-        None => list(terminal.look),
+        Some(name) => match tools(name, terminal.look) {
+            Some(told) => told,
+            None => explanation(find(name)?, terminal.look),
+        },
+        None => format!("{}\n{}", list(terminal.look), all_tools(terminal.look)),
     };
     terminal.print(&text)?;
     Ok(Exit::Fine)
@@ -49,7 +56,37 @@ pub fn run(arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
 /// The code, also where it was copied together with its severity, as in `error[unknown-field]`.
 fn find(name: &str) -> Result<&'static Code, Failure> {
     let bare = name.split_once('[').map_or(name, |(_, rest)| rest.trim_end_matches(']'));
-    code_named(bare).map_err(|unknown| Failure::Usage(unknown.to_string()))
+    code_named(bare).map_err(|unknown| {
+        let built_in = pages::built_in();
+        let paths: Vec<String> = built_in.iter().map(|tool| tool.path()).collect();
+        let names = paths.iter().map(String::as_str).chain(BUILT_IN);
+        Failure::Usage(match closest(bare, names) {
+            Some(near) if bare.contains('.') || unknown.nearest.is_none() => {
+                format!("there is no code or built-in tool `{}`; did you mean `{near}`?", visible_line(bare))
+            }
+            _ => unknown.to_string(),
+        })
+    })
+}
+
+/// The page of a built-in tool, or the tools of a namespace, where the name is one.
+fn tools(name: &str, look: Look) -> Option<String> {
+    let tools = pages::built_in();
+    if let Some(tool) = tools.iter().find(|tool| tool.path() == name) {
+        let title = if look.color { name.bold().to_string() } else { name.to_owned() };
+        return Some(format!("{title} (built-in tool)\n\n{}", page(&pages::page(tool), look)));
+    }
+    let own: Vec<_> = tools.iter().filter(|tool| &*tool.namespace == name).collect();
+    (!own.is_empty()).then(|| own.into_iter().map(|tool| tool_line(tool)).collect())
+}
+
+fn all_tools(look: Look) -> String {
+    let title = if look.color { "Built-in tools".bold().to_string() } else { "Built-in tools".to_owned() };
+    format!("{title}\n{}", pages::built_in().iter().map(|tool| tool_line(tool)).collect::<String>())
+}
+
+fn tool_line(tool: &Signature) -> String {
+    format!("  {:<12}  {:<10}  {}\n", tool.path(), tool.effect.name(), tool.description.as_deref().unwrap_or_default())
 }
 
 fn explanation(code: &Code, look: Look) -> String {

@@ -7,6 +7,7 @@ use clap::{Arg, ArgAction, Command, CommandFactory as _};
 use super::CommandLine;
 use crate::breaking::kind;
 use crate::diag::codes;
+use crate::tools::pages;
 
 /// Every command with its arguments and flags, in Markdown.
 #[must_use]
@@ -48,6 +49,18 @@ pub fn codes() -> String {
             let page = code.page.replace("```plan\n", "```text\n").replace("```json\n", "```text\n");
             let _ = write!(text, "\n### {}\n\n*{}.* {}", code.name, code.severity, page);
         }
+    }
+    text
+}
+
+/// Every built-in tool with its page, in Markdown.
+#[must_use]
+pub fn tools() -> String {
+    let tools = pages::built_in();
+    let links = tools.iter().map(|tool| format!("[`{0}`](#{1})", tool.path(), tool.path().replace('.', "")));
+    let mut text = format!("{}\n", links.collect::<Vec<_>>().join(", "));
+    for tool in &tools {
+        let _ = write!(text, "\n## {}\n\n{}", tool.path(), pages::page(tool));
     }
     text
 }

@@ -14,9 +14,9 @@ use crate::types::{Effect, ErrorClass, Field, Parameter, Rest, Signature, Type, 
 use crate::value::Value;
 
 /// A file above this many bytes is not read.
-const MOST_FILE_BYTES: u64 = 8 * 1024 * 1024;
+pub(super) const MOST_FILE_BYTES: u64 = 8 * 1024 * 1024;
 /// A folder with more entries is not listed.
-const MOST_ENTRIES: usize = 100_000;
+pub(super) const MOST_ENTRIES: usize = 100_000;
 
 /// One tool of the namespace.
 pub struct FileTool {

@@ -7,6 +7,7 @@ mod credential;
 mod effect;
 mod files;
 pub mod http;
+pub mod pages;
 mod permissions;
 mod process;
 mod system;

@@ -15,11 +15,11 @@ use crate::types::{Effect, ErrorClass, Field, Parameter, Rest, Signature, Transi
 use crate::value::Value;
 
 /// What a program may write to each of its outputs.
-const MOST_OUTPUT_BYTES: usize = 8 * 1024 * 1024;
+pub(super) const MOST_OUTPUT_BYTES: usize = 8 * 1024 * 1024;
 /// Between asking a program to stop and stopping it.
-const GRACE: Duration = Duration::from_secs(1);
+pub(super) const GRACE: Duration = Duration::from_secs(1);
 /// Where programs find the key that is equal for every attempt.
-const KEY_VARIABLE: &str = "PLANRUN_IDEMPOTENCY_KEY";
+pub(super) const KEY_VARIABLE: &str = "PLANRUN_IDEMPOTENCY_KEY";
 
 /// The transport of `proc.run`.
 pub struct ProcessTool {

@@ -13,6 +13,12 @@ fn generated_documents_are_current() {
         manual::codes()
     );
     current("docs/codes.md", &codes);
+    let tools = format!(
+        "# Built-in tools\n\nWhat every plan can call without an app, as `planrun explain TOOL` tells it. This page is made from the \
+         program; `PLANRUN_BLESS=1 cargo test --test it documents` writes it again.\n\n{}",
+        manual::tools()
+    );
+    current("docs/tools.md", &tools);
     current_part("docs/cli.md", "commands", &manual::commands());
     current_part("docs/breaking.md", "kinds", &manual::kinds());
 }
@@ -408,4 +414,63 @@ fn every_kind_of_event_is_documented() {
     for name in planrun::journal::EventName::ALL {
         assert!(text.contains(&format!("\n| `{}` |", name.name())), "docs/events.md has no row for {}", name.name());
     }
+}
+
+/// What stands in the code block with this language on a page.
+fn block<'a>(page: &'a str, language: &str) -> &'a str {
+    let (_, rest) = page.split_once(&format!("```{language}\n")).unwrap_or_else(|| panic!("no {language} in\n{page}"));
+    rest.split_once("```").unwrap().0
+}
+
+#[test]
+fn d13_every_built_in_tool_has_a_page_whose_example_runs_as_it_says() {
+    let mock = crate::support::Mock::start([]);
+    let tools = planrun::tools::pages::built_in();
+    assert_eq!(tools.len(), 11);
+    for tool in &tools {
+        let page = planrun::tools::pages::page(tool);
+        let files = [("example.plan", block(&page, "plan")), ("data/greeting.txt", "Good morning\n")];
+        let place = folder(files);
+        let formatted = planrun(["fmt", "--check", "example.plan"]).within(place.path()).run();
+        assert_eq!(formatted.status, 0, "{}: {formatted:?}", tool.path());
+        let checked = planrun(["check", "--deny", "warnings", "example.plan"]).within(place.path()).run();
+        assert_eq!(checked.status, 0, "{}: {checked:?}", tool.path());
+        let mut run = planrun(["run", "example.plan", "--no-journal", "--format", "json"]).within(place.path());
+        if tool.path() == "http.fetch" {
+            run = run.argument("-i").argument(format!("address={}", mock.address()));
+        }
+        let run = run.run();
+        assert_eq!(run.status, 0, "{}: {run:?}", tool.path());
+        let reply: serde_json::Value = serde_json::from_str(block(&page, "json")).unwrap();
+        assert_eq!(run.json()["reply"], reply, "{}", tool.path());
+    }
+}
+
+#[test]
+fn d13_explain_tells_of_tools_and_namespaces_and_what_was_meant() {
+    let told = planrun(["explain", "http.fetch"]).run();
+    assert_eq!(told.status, 0, "{told:?}");
+    for words in [
+        "method?: ",
+        "-> { status: int, headers: map<string, string>, body: any",
+        "effect fails failed",
+        "url: An http or https address.",
+        "503      transient.unavailable   sent: no",
+        "500      transient.unavailable   sent: maybe",
+        "8 MiB",
+        "allow {",
+        "cannot be read",
+        "use http",
+    ] {
+        assert!(told.stdout.contains(words), "{words}: {}", told.stdout);
+    }
+    let namespace = planrun(["explain", "fs"]).run();
+    let names: Vec<&str> = namespace.stdout.lines().map(|line| line.split_whitespace().next().unwrap()).collect();
+    assert_eq!(names, ["fs.list", "fs.read", "fs.write"]);
+    let all = planrun(["explain"]).run().stdout;
+    assert!(all.contains("Built-in tools") && all.contains("proc.run") && all.contains("unknown-field"), "{all}");
+    let misspelt = planrun(["explain", "http.fech"]).run();
+    assert_eq!((misspelt.status, misspelt.stderr.contains("did you mean `http.fetch`?")), (2, true), "{misspelt:?}");
+    let misspelt = planrun(["explain", "unknown-feild"]).run();
+    assert!(misspelt.stderr.contains("unknown-field"), "{misspelt:?}");
 }

@@ -150,6 +150,11 @@ impl Mock {
         })
     }
 
+    /// Where it answers.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
     /// The tools that were called, in order.
     pub fn calls(&self) -> Vec<String> {
         let log = std::fs::read_to_string(self.log.path().join("calls")).unwrap();

@@ -12,9 +12,9 @@ use crate::tools::CallError;
 use crate::types::{ErrorClass, Transient, Validation};
 
 /// A chain of redirects longer than this is a failure.
-const MOST_REDIRECTS: usize = 5;
+pub(in crate::tools) const MOST_REDIRECTS: usize = 5;
 /// A connection that takes longer to open counts as refused: nothing was sent.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+pub(in crate::tools) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The client that all HTTP tools share. It is made when first used, so that a check costs no TLS set-up.
 #[derive(Clone, Debug, Default)]

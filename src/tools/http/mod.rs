@@ -4,7 +4,7 @@ mod client;
 mod fetch;
 mod status;
 
-pub(in crate::tools) use client::shown;
+pub(in crate::tools) use client::{CONNECT_TIMEOUT, MOST_REDIRECTS, shown};
 pub use client::{HttpClient, HttpRequest, HttpResponse};
 pub use fetch::{Fetch, fetch_signature, method_effect};
 pub use status::failure;

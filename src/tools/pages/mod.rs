@@ -1,0 +1,105 @@
+//! The pages of the built-in tools: what their contracts cannot say, each with an example that a test runs.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::files::{MOST_ENTRIES, MOST_FILE_BYTES};
+use super::http::{CONNECT_TIMEOUT, MOST_BODY_BYTES, MOST_REDIRECTS, failure};
+use super::process::{GRACE, KEY_VARIABLE, MOST_OUTPUT_BYTES};
+use super::{BUILT_IN, Catalog, Permissions};
+use crate::host::MemoryHost;
+use crate::types::Signature;
+
+/// What is said of each tool beside its contract.
+const PROSE: [(&str, &str); 11] = [
+    ("fs.list", include_str!("fs.list.md")),
+    ("fs.read", include_str!("fs.read.md")),
+    ("fs.write", include_str!("fs.write.md")),
+    ("http.fetch", include_str!("http.fetch.md")),
+    ("proc.run", include_str!("proc.run.md")),
+    ("sys.echo", include_str!("sys.echo.md")),
+    ("sys.fail", include_str!("sys.fail.md")),
+    ("sys.nothing", include_str!("sys.nothing.md")),
+    ("sys.now", include_str!("sys.now.md")),
+    ("sys.sleep", include_str!("sys.sleep.md")),
+    ("sys.uuid", include_str!("sys.uuid.md")),
+];
+
+/// The contracts of all built-in tools, by namespace and name.
+#[must_use]
+pub fn built_in() -> Vec<Arc<Signature>> {
+    let nothing = Arc::new(Permissions::none());
+    let catalog = Catalog::new(Arc::new(MemoryHost::default()), PathBuf::new(), &nothing);
+    catalog.signatures().filter(|signature| BUILT_IN.contains(&&*signature.namespace)).cloned().collect()
+}
+
+/// The page of a built-in tool in Markdown: what its contract says, then the prose.
+#[must_use]
+pub fn page(signature: &Signature) -> String {
+    let mut text =
+        format!("{}\n\n```text\n{}```\n", signature.description.as_deref().unwrap_or_default(), declared(signature));
+    let told: Vec<String> = signature
+        .parameters
+        .iter()
+        .filter_map(|parameter| {
+            let description = parameter.description.as_ref()?;
+            Some(format!("{}: {description}\n", parameter.name))
+        })
+        .collect();
+    if !told.is_empty() {
+        text.push_str(&format!("\nArguments:\n\n```text\n{}```\n", told.concat()));
+    }
+    if &*signature.path() == "http.fetch" {
+        text.push_str(&format!("\nFailures:\n\n```text\n{}```\n", statuses()));
+    }
+    text + "\n" + &prose(&signature.path())
+}
+
+/// The contract as a plan would declare it.
+fn declared(signature: &Signature) -> String {
+    let parameters: String = signature
+        .parameters
+        .iter()
+        .map(|parameter| {
+            let optional = if parameter.required { "" } else { "?" };
+            format!("    {}{optional}: {},\n", parameter.name, parameter.ty)
+        })
+        .collect();
+    let parameters = if parameters.is_empty() { parameters } else { format!("\n{parameters}") };
+    let raises: String =
+        if signature.raises.is_empty() { String::new() } else { format!(" fails {}", signature.raises.join(", ")) };
+    format!("tool {}({parameters}) -> {} {}{raises}\n", signature.path(), signature.returns, signature.effect)
+}
+
+/// The statuses that are failures, with their classes; equal ones that follow each other on one line.
+fn statuses() -> String {
+    let told = |status: u16| {
+        let error = failure(status, &reqwest::header::HeaderMap::new(), 0, "", "")?;
+        Some((error.class.to_string(), error.sent.name()))
+    };
+    let failing: Vec<(u16, (String, &str))> =
+        (100..600).filter_map(|status| told(status).map(|told| (status, told))).collect();
+    let lines = failing.chunk_by(|(one, told), (next, also)| one + 1 == *next && told == also).map(|same| {
+        let (Some((first, (class, sent))), Some((last, _))) = (same.first(), same.last()) else { return String::new() };
+        let range = if first == last { first.to_string() } else { format!("{first}-{last}") };
+        format!("{range:<9}{class:<24}sent: {sent}\n")
+    });
+    lines.collect()
+}
+
+/// What is said of a tool beside its contract, with the bounds that hold.
+fn prose(path: &str) -> String {
+    let text = PROSE.iter().find(|(known, _)| *known == path).map_or("", |(_, text)| text);
+    let mebibytes = |bytes: usize| format!("{} MiB", bytes / (1024 * 1024));
+    let facts = [
+        ("{REDIRECTS}", MOST_REDIRECTS.to_string()),
+        ("{CONNECT}", format!("{} s", CONNECT_TIMEOUT.as_secs())),
+        ("{BODY}", mebibytes(MOST_BODY_BYTES)),
+        ("{FILE}", format!("{} MiB", MOST_FILE_BYTES / (1024 * 1024))),
+        ("{ENTRIES}", MOST_ENTRIES.to_string()),
+        ("{OUTPUT}", mebibytes(MOST_OUTPUT_BYTES)),
+        ("{GRACE}", format!("{} s", GRACE.as_secs())),
+        ("{KEY}", KEY_VARIABLE.to_owned()),
+    ];
+    facts.iter().fold(text.to_owned(), |text, (mark, fact)| text.replace(mark, fact))
+}
