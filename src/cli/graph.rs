@@ -73,9 +73,9 @@ fn in_words(workspace: &Workspace, checked: &CheckedPlan) -> Option<Arc<Plan>> {
         return None;
     }
     let text = format::print(&syntax::parse(source).file)?;
-    let name = source.name().trim_end_matches(".json");
-    let name = if name.ends_with(".plan") { name.to_owned() } else { format!("{name}.plan") };
-    let plans = workspace.check(&SourceFile::new(name, text)).plans;
+    // Beside the file, so that what it uses is found; under an ending of texts.
+    let name = Path::new(source.name()).with_extension("plan");
+    let plans = workspace.check(&SourceFile::new(name.to_string_lossy(), text)).plans;
     plans.into_iter().find(|plan| plan.name == checked.plan.name)
 }
 

@@ -130,23 +130,21 @@ impl Nest<'_> {
             let Some(frame) = self.drawing.around(inner).next() else { break };
             let (boxes, own) = (self.inside[frame].len(), self.place(frame, inner));
             let level = &mut self.levels[frame];
-            let wire = match level.gates.get(&gate) {
-                Some((_, wire)) => *wire,
-                None => {
-                    let number = boxes + level.gates.len();
-                    let wire = match gate.0 {
-                        Side::Out => Wire::new(own, number),
-                        Side::In => Wire::new(number, own),
-                    };
-                    level.wires.push(wire);
-                    let wire = level.wires.len() - 1;
-                    level.gates.insert(gate, (number, wire));
-                    if inner != node {
-                        level.fixed.push((wire, inner, gate));
-                    }
-                    wire
+            let known = level.gates.get(&gate).map(|(_, wire)| *wire);
+            let wire = known.unwrap_or_else(|| {
+                let number = boxes + level.gates.len();
+                let wire = match gate.0 {
+                    Side::Out => Wire::new(own, number),
+                    Side::In => Wire::new(number, own),
+                };
+                level.wires.push(wire);
+                let wire = level.wires.len() - 1;
+                level.gates.insert(gate, (number, wire));
+                if inner != node {
+                    level.fixed.push((wire, inner, gate));
                 }
-            };
+                wire
+            });
             parts.push((frame, wire));
             inner = frame;
         }

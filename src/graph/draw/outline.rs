@@ -64,7 +64,11 @@ fn heading(node: &DrawnNode) -> String {
 }
 
 fn marks(marks: &[String]) -> String {
-    marks.iter().map(|mark| format!(" [{}]", visible_line(mark))).collect()
+    let mut text = String::new();
+    for mark in marks {
+        let _ = write!(text, " [{}]", visible_line(mark));
+    }
+    text
 }
 
 /// What a statement waits for, by the kind of arrow; what stands in the same frame is called by its name alone.

@@ -60,6 +60,7 @@ struct Calls<'a> {
 
 /// What is known of a node for the order of the page.
 #[derive(Clone, Copy, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an independent fact")]
 struct Standing {
     order: OrderClass,
     /// A statement that others wait for by its place.
@@ -96,11 +97,11 @@ impl Picture {
     }
 
     /// An id that no other node has.
-    fn id(&mut self, wanted: String) -> String {
-        let count = self.wanted.entry(wanted.clone()).or_default();
+    fn id(&mut self, wanted: &str) -> String {
+        let count = self.wanted.entry(wanted.to_owned()).or_default();
         loop {
             *count += 1;
-            let id = if *count == 1 { wanted.clone() } else { format!("{wanted}#{count}") };
+            let id = if *count == 1 { wanted.to_owned() } else { format!("{wanted}#{count}") };
             if self.ids.insert(id.clone()) {
                 return id;
             }
@@ -109,7 +110,7 @@ impl Picture {
 
     /// A frame of a block, without clauses.
     fn frame(&mut self, wanted: String, kind: Shape, label: String, detail: String, parent: Option<usize>) -> usize {
-        let id = self.id(wanted);
+        let id = self.id(&wanted);
         self.add(DrawnNode { id, kind, label, detail, marks: Vec::new(), parent }, Standing::default())
     }
 
@@ -129,7 +130,7 @@ impl Picture {
             let (kind, label, detail) = words.of(node);
             let word = if matches!(node.kind, NodeKind::Set(_)) { &*label } else { kind.name() };
             let name = node.name.as_deref().unwrap_or(word);
-            let (id, path) = (self.id(open.inner(name)), open.inner(name));
+            let (id, path) = (self.id(&open.inner(name)), open.inner(name));
             let marks = words.marks(block, node, when);
             let place = self.add(DrawnNode { id, kind, label, detail, marks, parent }, standing(node));
             places[index] = Some(place);
@@ -248,15 +249,15 @@ fn unwrapped(plan: &Plan, body: BlockId) -> BlockId {
 }
 
 fn standing(node: &Node) -> Standing {
-    let none = Standing { order: node.order(), ..Standing::default() };
+    let plain = Standing { order: node.order(), ..Standing::default() };
     match &node.kind {
-        NodeKind::Step(_) | NodeKind::Set(_) => Standing { acts: true, placed: !node.after.is_empty(), ..none },
-        NodeKind::Ensure { .. } => Standing { decides: true, ..none },
+        NodeKind::Step(_) | NodeKind::Set(_) => Standing { acts: true, placed: !node.after.is_empty(), ..plain },
+        NodeKind::Ensure { .. } => Standing { decides: true, ..plain },
         NodeKind::Fail(_) | NodeKind::Reply(_) | NodeKind::Yield(_) | NodeKind::Next(_) => {
-            Standing { decides: node.decides(), ends: !node.decides(), ..none }
+            Standing { decides: node.decides(), ends: !node.decides(), ..plain }
         }
         NodeKind::Condition(_) | NodeKind::Let(_) | NodeKind::Task(_) | NodeKind::Listener(_) => {
-            Standing { floats: true, ..none }
+            Standing { floats: true, ..plain }
         }
     }
 }

@@ -127,7 +127,7 @@ impl Page<'_> {
         if let Some(decision) = reached.decision {
             let through_barrier = barriers && reached.barriers.iter().any(|barrier| *barrier > decision);
             let is_below = self.into[own].contains(&decision) || self.below[own].decision >= Some(decision);
-            if !through_barrier && !is_below && !(everything && self.leads[decision]) {
+            if !(through_barrier || is_below || everything && self.leads[decision]) {
                 awaited.push(decision);
             }
         }

@@ -20,7 +20,7 @@ pub(super) struct Words<'a> {
     pub plan: &'a Plan,
 }
 
-impl<'a> Words<'a> {
+impl Words<'_> {
     /// What is written at a place. The JSON form has other words, which are none of a drawing.
     fn written(self, span: Span) -> String {
         if json::is_json(&self.plan.source) { String::new() } else { one_line(self.plan.source.slice(span)) }

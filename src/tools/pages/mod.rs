@@ -1,5 +1,6 @@
 //! The pages of the built-in tools: what their contracts cannot say, each with an example that a test runs.
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -47,25 +48,25 @@ pub fn page(signature: &Signature) -> String {
         })
         .collect();
     if !told.is_empty() {
-        text.push_str(&format!("\nArguments:\n\n```text\n{}```\n", told.concat()));
+        // Writing to a string cannot fail.
+        let _ = write!(text, "\nArguments:\n\n```text\n{}```\n", told.concat());
     }
     if &*signature.path() == "http.fetch" {
-        text.push_str(&format!("\nFailures:\n\n```text\n{}```\n", statuses()));
+        let _ = write!(text, "\nFailures:\n\n```text\n{}```\n", statuses());
     }
     text + "\n" + &prose(&signature.path())
 }
 
 /// The contract as a plan would declare it.
 fn declared(signature: &Signature) -> String {
-    let parameters: String = signature
-        .parameters
-        .iter()
-        .map(|parameter| {
-            let optional = if parameter.required { "" } else { "?" };
-            format!("    {}{optional}: {},\n", parameter.name, parameter.ty)
-        })
-        .collect();
-    let parameters = if parameters.is_empty() { parameters } else { format!("\n{parameters}") };
+    let mut parameters = String::new();
+    for parameter in &signature.parameters {
+        let optional = if parameter.required { "" } else { "?" };
+        let _ = write!(parameters, "\n    {}{optional}: {},", parameter.name, parameter.ty);
+    }
+    if !parameters.is_empty() {
+        parameters.push('\n');
+    }
     let raises: String =
         if signature.raises.is_empty() { String::new() } else { format!(" fails {}", signature.raises.join(", ")) };
     format!("tool {}({parameters}) -> {} {}{raises}\n", signature.path(), signature.returns, signature.effect)
