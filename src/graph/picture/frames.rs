@@ -87,7 +87,7 @@ impl<'a> Branches<'a> {
             let frame = match opening {
                 Opening::Parallel(_) => {
                     let label = "parallel".to_owned();
-                    Some(picture.frame(open.inner("parallel"), Shape::Parallel, label, String::new(), parent))
+                    Some(picture.frame(&open.inner("parallel"), Shape::Parallel, label, String::new(), parent))
                 }
                 Opening::Branch(atom) => self.branch(atom, parent, picture, open, words),
             };
@@ -131,7 +131,7 @@ impl<'a> Branches<'a> {
         let has_arms = self.with_else.contains(&number) || continued.is_some();
         let whole = continued.or_else(|| self.drawn.get(&number).copied()).unwrap_or_else(|| {
             let detail = if has_arms { String::new() } else { words.code(code) };
-            picture.frame(open.inner("if"), Shape::If, "if".to_owned(), detail, parent)
+            picture.frame(&open.inner("if"), Shape::If, "if".to_owned(), detail, parent)
         });
         self.drawn.insert(number, whole);
         if atom.negated && self.chained.contains(&number) {
@@ -142,7 +142,7 @@ impl<'a> Branches<'a> {
             return Some(whole);
         }
         let (word, label) = if atom.negated { ("else", "else".to_owned()) } else { ("then", words.code(code)) };
-        let arm = picture.frame(open.inner(word), Shape::Arm, label, String::new(), Some(whole));
+        let arm = picture.frame(&open.inner(word), Shape::Arm, label, String::new(), Some(whole));
         picture.sequences.insert(Some(arm));
         Some(arm)
     }

@@ -109,8 +109,8 @@ impl Picture {
     }
 
     /// A frame of a block, without clauses.
-    fn frame(&mut self, wanted: String, kind: Shape, label: String, detail: String, parent: Option<usize>) -> usize {
-        let id = self.id(&wanted);
+    fn frame(&mut self, wanted: &str, kind: Shape, label: String, detail: String, parent: Option<usize>) -> usize {
+        let id = self.id(wanted);
         self.add(DrawnNode { id, kind, label, detail, marks: Vec::new(), parent }, Standing::default())
     }
 
@@ -192,7 +192,7 @@ impl Picture {
             if words.short(body).is_none() {
                 let path = labelled(open.plan, body, path, kind.name());
                 let body = unwrapped(open.plan, body);
-                let frame = self.frame(path.clone(), kind, label, String::new(), Some(place));
+                let frame = self.frame(&path, kind, label, String::new(), Some(place));
                 inner.push(within(body, frame, path));
             }
         }
@@ -211,7 +211,7 @@ impl Picture {
             let path = labelled(open.plan, body, path, "arm");
             let short = words.short(body);
             let is_short = short.is_some();
-            let arm = self.frame(path.clone(), Shape::Arm, label, short.unwrap_or_default(), Some(place));
+            let arm = self.frame(&path, Shape::Arm, label, short.unwrap_or_default(), Some(place));
             if !is_short {
                 inner.push(Open { block: body, parent: Some(arm), path, ..*open });
             }
