@@ -472,13 +472,13 @@ fn d6_every_clause_is_a_mark_on_its_step() {
 
 #[test]
 fn d6_arrows_say_what_is_read_and_what_only_stands_above() {
+    use draw::EdgeKind::{After, Data, Listener, Order};
     let drawing = everything();
     let id = |place: usize| &*drawing.nodes[place].id;
     let into = |to: &str, kind: draw::EdgeKind| {
         let edges = drawing.edges.iter().filter(|edge| id(edge.to) == to && edge.kind == kind);
         edges.map(|edge| id(edge.from)).collect::<Vec<_>>()
     };
-    use draw::EdgeKind::{After, Data, Listener, Order};
     assert_eq!((into("one", Data), into("yes", Data)), (vec!["asked"], vec!["one"]));
     assert_eq!(into("parallel", Order), [""; 0], "what reads something above stands below it anyway");
     assert_eq!(into("polled", Order), ["parallel"]);
