@@ -1,12 +1,12 @@
 //! A green check is a promise: no run of a plan that passes ends with an error that could have been known before.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use planrun::engine::Outcome;
 use planrun::journal::StepError;
 use planrun::protocol::StepState;
-use planrun::sema::{CheckedFile, Node, Plan, StepKind};
+use planrun::sema::{CheckedFile, Node, Plan, Step, StepKind};
 use planrun::types::{ErrorClass, FailureKind, Type, Validation, check_value};
 use planrun::value::Value;
 use rayon::prelude::*;
@@ -20,18 +20,20 @@ use crate::generate::{Project, Size, mutated, project};
 /// So many plans are tried in CI. The odd ones are probably wrong.
 const PLANS: u64 = 20_000;
 
-/// Whether only the data can make an expression whose types are right fail so.
-fn hangs_on_data(kind: FailureKind) -> bool {
+/// Why a check cannot know that an expression, whose types are right, has no value in a run; nothing where it can.
+fn left_to_the_data(kind: FailureKind) -> Option<&'static str> {
     match kind {
-        FailureKind::Overflow
-        | FailureKind::DivideByZero
-        | FailureKind::NoSuchKey
-        | FailureKind::IndexOutOfRange
-        | FailureKind::Range
-        | FailureKind::InvalidArgument
-        | FailureKind::DuplicateKey
-        | FailureKind::CostLimit => true,
-        FailureKind::NoOverload | FailureKind::NoSuchField | FailureKind::Unknown | FailureKind::Misfit => false,
+        FailureKind::Overflow => Some("types do not bound numbers"),
+        FailureKind::DivideByZero => Some("no type leaves zero out"),
+        FailureKind::NoSuchKey => Some("which keys a map has, its type does not say"),
+        FailureKind::IndexOutOfRange => Some("how long a list is, its type does not say"),
+        FailureKind::Range => Some("what a result may grow to hangs on its operands"),
+        FailureKind::InvalidArgument => {
+            Some("a text that is no date, a list beyond its `max`, a key that `by` gives twice")
+        }
+        FailureKind::DuplicateKey => Some("computed keys may be equal"),
+        FailureKind::CostLimit => Some("how much work it is hangs on the length of what is read"),
+        FailureKind::NoOverload | FailureKind::NoSuchField | FailureKind::Unknown | FailureKind::Misfit => None,
     }
 }
 
@@ -50,6 +52,8 @@ struct Tally {
     recovered: u64,
     /// Errors of steps by their class.
     errors: BTreeMap<String, u64>,
+    /// How often an expression had no value, with the reason why that cannot be known.
+    kinds: BTreeMap<(FailureKind, &'static str), u64>,
 }
 
 #[test]
@@ -71,6 +75,7 @@ fn what_passes_the_check_fails_for_no_reason_that_could_have_been_known() {
         tally.runs, tally.completed, tally.steps, tally.recovered
     );
     println!("  errors of steps: {:?}", tally.errors);
+    println!("  expressions without a value: {:?}", tally.kinds);
     for told in wrong.iter().take(3) {
         println!("{told}");
     }
@@ -104,13 +109,13 @@ fn try_seed(seed: u64, tally: &Mutex<Tally>) -> Result<(), String> {
         tally.passed += 1;
         tally.correct += u64::from(sound);
         tally.open += u64::from(left.types);
-        tally.contracts += u64::from(left.contracts);
+        tally.contracts += u64::from(!left.contracts.is_empty());
     }
     for weather in [Weather::Fair, Weather::Rough] {
         let plan = checked.plans.last().unwrap();
         let (outcome, failures) = perform(plan, &made, weather, seed);
-        note(&outcome, tally);
-        if let Some(broken) = broken_promise(&outcome, &failures, plan, left) {
+        note(&outcome, &failures, tally);
+        if let Some(broken) = broken_promise(&outcome, &failures, plan, &left) {
             let still = |made: &Project| still_broken(made, weather, seed);
             let small = shrunk(&made, &still);
             let text = if still(&small) { small } else { made };
@@ -129,12 +134,15 @@ fn still_broken(made: &Project, weather: Weather, seed: u64) -> bool {
     }
     let Some(plan) = checked.plans.last() else { return false };
     let (outcome, failures) = perform(plan, made, weather, seed);
-    broken_promise(&outcome, &failures, plan, left_to_the_run(&checked)).is_some()
+    broken_promise(&outcome, &failures, plan, &left_to_the_run(&checked)).is_some()
 }
 
-fn note(outcome: &Outcome, tally: &Mutex<Tally>) {
+fn note(outcome: &Outcome, failures: &[StepError], tally: &Mutex<Tally>) {
     let steps = outcome.steps();
     let mut tally = tally.lock().unwrap();
+    for kind in failures.iter().filter_map(|failure| failure.kind) {
+        *tally.kinds.entry((kind, left_to_the_data(kind).unwrap_or("this can be known"))).or_default() += 1;
+    }
     tally.runs += 1;
     tally.completed += u64::from(outcome.error.is_none());
     for step in steps {
@@ -147,10 +155,17 @@ fn note(outcome: &Outcome, tally: &Mutex<Tally>) {
 }
 
 /// What in a run could have been known before it.
-fn broken_promise(outcome: &Outcome, failures: &[StepError], plan: &Arc<Plan>, left: Left) -> Option<String> {
+fn broken_promise(outcome: &Outcome, failures: &[StepError], plan: &Arc<Plan>, left: &Left) -> Option<String> {
     for failure in failures {
         let chain = std::iter::successors(Some(failure), |failure| failure.cause.as_deref());
-        if let Some(failure) = chain.into_iter().find(|failure| known_before(failure, left)) {
+        // What stands around a step fails with what the step has failed with: the place is that of the step.
+        let own = |failure: &&StepError| failure.cause.as_ref().is_none_or(|cause| cause.class != failure.class);
+        if let Some(failure) = chain.into_iter().filter(own).find(|failure| known_before(failure, left)) {
+            let arguments =
+                outcome.steps().into_iter().find(|step| step.path == failure.step).map(|step| step.arguments);
+            if failure.kind.is_none() && arguments.is_some_and(|arguments| has_no_json(&arguments)) {
+                continue;
+            }
             return Some(format!("{} at `{}` ({:?}): {}", failure.class, failure.step, failure.kind, failure.message));
         }
     }
@@ -159,26 +174,38 @@ fn broken_promise(outcome: &Outcome, failures: &[StepError], plan: &Arc<Plan>, l
     Some(format!("the reply {reply} is no {}: {mismatch}", plan.returns))
 }
 
-/// What the check has left to the run.
-#[derive(Clone, Copy)]
+/// What the check has left to the run, and where.
 struct Left {
     types: bool,
-    contracts: bool,
-    /// Whether it may ask somebody, and nobody is there.
-    asks: bool,
+    /// The steps whose call only the run can hold against the tool's contract.
+    contracts: BTreeSet<Arc<str>>,
+    /// The steps that may ask somebody, and nobody is there.
+    asking: BTreeSet<Arc<str>>,
 }
 
-fn known_before(failure: &StepError, left: Left) -> bool {
+fn known_before(failure: &StepError, left: &Left) -> bool {
+    let name = failure.step.rsplit('.').next().unwrap_or_default();
+    let name = name.split_once('[').map_or(name, |(name, _)| name);
     match (&failure.class, failure.kind) {
         (ErrorClass::Validation(Validation::Expression | Validation::Arguments), Some(kind)) => {
-            !left.types && !hangs_on_data(kind)
+            !left.types && left_to_the_data(kind).is_none()
         }
         // Ranges and patterns belong to the data, where the check said that it cannot tell.
-        (ErrorClass::Validation(Validation::Arguments), None) => !left.contracts && !left.types,
+        (ErrorClass::Validation(Validation::Arguments), None) => !left.contracts.contains(name) && !left.types,
         // Every expression that fails says how.
-        (ErrorClass::Validation(Validation::Expression), None) => !left.types,
+        (ErrorClass::Validation(Validation::Expression), None) => true,
         (ErrorClass::Validation(Validation::Result), _) => true,
-        (ErrorClass::Internal, _) => !left.asks,
+        (ErrorClass::Internal, _) => !left.asking.contains(name),
+        _ => false,
+    }
+}
+
+/// Whether a double in it is beyond the numbers that JSON has: which sums end there, their types do not say.
+fn has_no_json(value: &Value) -> bool {
+    match value {
+        Value::Double(number) => !number.is_finite(),
+        Value::List(list) => list.iter().any(has_no_json),
+        Value::Map(map) => map.values().any(has_no_json),
         _ => false,
     }
 }
@@ -194,14 +221,17 @@ fn text_of(value: &Value, name: &str) -> Option<String> {
 
 fn left_to_the_run(checked: &CheckedFile) -> Left {
     let plans = || checked.plans.iter().flat_map(|plan| std::iter::once(plan).chain(&plan.plans));
-    let mut steps = plans().flat_map(|plan| &plan.blocks).flat_map(|block| &block.nodes).filter_map(|node| node.step());
-    let contracts = steps.any(|step| matches!(&step.kind, StepKind::Call(call) if call.open));
-    let mut steps = plans().flat_map(|plan| &plan.blocks).flat_map(|block| &block.nodes).filter_map(|node| node.step());
-    let asks = steps.any(|step| {
-        matches!(step.kind, StepKind::Input(_))
-            || step.clauses.as_ref().is_some_and(|clauses| clauses.confirm.is_some())
-    });
-    Left { types: leaves_types_open(checked), contracts, asks }
+    let named = |wanted: &dyn Fn(&Step) -> bool| {
+        let nodes = plans().flat_map(|plan| &plan.blocks).flat_map(|block| &block.nodes);
+        let found = nodes.filter(|node| node.step().is_some_and(wanted));
+        // What stands beside a step has no name but that of its clause.
+        let beside = || vec!["verify".into(), "undo".into()];
+        found.flat_map(|node| node.name.clone().map_or_else(beside, |name| vec![name])).collect()
+    };
+    let contracts = named(&|step| matches!(&step.kind, StepKind::Call(call) if call.open));
+    let confirms = |step: &Step| step.clauses.as_ref().is_some_and(|clauses| clauses.confirm.is_some());
+    let asking = named(&|step| matches!(step.kind, StepKind::Input(_)) || confirms(step));
+    Left { types: leaves_types_open(checked), contracts, asking }
 }
 
 /// Whether a value goes somewhere where only the run can tell whether it fits: the reference says that this is found
