@@ -193,8 +193,9 @@ fn known_before(failure: &StepError, left: &Left) -> bool {
         // Ranges and patterns belong to the data, where the check said that it cannot tell.
         (ErrorClass::Validation(Validation::Arguments), None) => !left.contracts.contains(name) && !left.types,
         // Every expression that fails says how.
-        (ErrorClass::Validation(Validation::Expression), None) => true,
-        (ErrorClass::Validation(Validation::Result), _) => true,
+        (ErrorClass::Validation(Validation::Expression), None) | (ErrorClass::Validation(Validation::Result), _) => {
+            true
+        }
         (ErrorClass::Internal, _) => !left.asking.contains(name),
         _ => false,
     }

@@ -121,12 +121,16 @@ impl Transport for Double {
         let wait = *Dice::new(hash).pick(&[0, 0, 10, 10, 25, 60, 1500]);
         let (book, begun) = (self.book.clone(), self.begun);
         if wait == 0 && hash.is_multiple_of(2) {
-            number.into_iter().for_each(|number| book.lock().unwrap().end(number, now(begun)));
+            if let Some(number) = number {
+                book.lock().unwrap().end(number, now(begun));
+            }
             return Reply::Now(outcome);
         }
         Reply::Later(Box::pin(async move {
             tokio::time::sleep(Duration::from_millis(wait)).await;
-            number.into_iter().for_each(|number| book.lock().unwrap().end(number, now(begun)));
+            if let Some(number) = number {
+                book.lock().unwrap().end(number, now(begun));
+            }
             outcome
         }))
     }

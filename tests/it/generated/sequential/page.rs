@@ -38,7 +38,7 @@ impl Page {
             let inside = sequence.into_iter().flat_map(|sequence| sequence.start as usize..index);
             direct.extend((0..above).chain(inside).filter(|above| is_waited_for(&block.nodes[*above])));
         }
-        let row = self.closed(direct);
+        let row = self.closed(&direct);
         self.0.push(row);
     }
 
@@ -47,7 +47,7 @@ impl Page {
         self.0.pop();
         let index = self.0.len();
         let direct = if guard_alone { guards(&block.nodes[index]).collect() } else { awaited(plan, block, index) };
-        let row = self.closed(direct);
+        let row = self.closed(&direct);
         self.0.push(row);
     }
 
@@ -55,9 +55,9 @@ impl Page {
         self.0.get(below).is_some_and(|row| row.contains(&above))
     }
 
-    fn closed(&self, direct: BTreeSet<usize>) -> BTreeSet<usize> {
+    fn closed(&self, direct: &BTreeSet<usize>) -> BTreeSet<usize> {
         let all = direct.iter().flat_map(|above| self.0[*above].iter().copied()).collect::<BTreeSet<_>>();
-        &direct | &all
+        direct | &all
     }
 }
 

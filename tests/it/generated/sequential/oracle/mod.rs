@@ -117,7 +117,7 @@ pub fn meaning(plan: &Arc<Plan>, input: i64, nature: Nature, world: &World) -> M
     let outcome = oracle.plan(&frame);
     let (values, error) = match outcome {
         Ok(ended) => (ended.values, None),
-        Err((ended, fault)) => (ended.values, Some(fault)),
+        Err(broken) => (broken.0.values, Some(broken.1)),
     };
     let forced = error.as_ref().is_some_and(|fault| fault.forced);
     let keeps = error.is_none() || plan.policy.on_failure == Some(OnFailure::Settle) && !forced;
@@ -131,10 +131,11 @@ pub fn meaning(plan: &Arc<Plan>, input: i64, nature: Nature, world: &World) -> M
 
 impl Oracle<'_> {
     /// A plan instance: what it did is taken back where it fails.
-    fn plan(&mut self, frame: &Rc<Frame>) -> Result<Ended, (Ended, Fault)> {
+    fn plan(&mut self, frame: &Rc<Frame>) -> Result<Ended, Box<(Ended, Fault)>> {
         let (first_call, first_done) = self.mark();
         let outcome = self.block(frame, false);
-        if let Err((_, fault)) = &outcome {
+        if let Err(broken) = &outcome {
+            let fault = &broken.1;
             let aborts = fault.forced || !frame.settles();
             // Where something beside it has ended the run, the caller takes back what it did.
             let settled = self.world.settled.get(&frame.path);
@@ -147,15 +148,15 @@ impl Oracle<'_> {
     }
 
     /// The statements of a block, one after the other.
-    fn block(&mut self, frame: &Rc<Frame>, round: bool) -> Result<Ended, (Ended, Fault)> {
+    fn block(&mut self, frame: &Rc<Frame>, round: bool) -> Result<Ended, Box<(Ended, Fault)>> {
         let mut page = Page::default();
         let count = frame.content().nodes.len();
         let mut ended = Ended::default();
-        let mut starts = vec![(0, 0); count + 1];
+        let mut starts = Vec::with_capacity(count + 1);
         let (mut faults, mut kept): (Vec<(usize, Fault)>, Vec<Fault>) = (Vec::new(), Vec::new());
         let mut over = None;
         for index in 0..count {
-            starts[index] = self.mark();
+            starts.push(self.mark());
             page.add(&frame.plan, frame.content());
             if over.is_none() && matches!(guard(frame, &frame.content().nodes[index]), Guard::False) {
                 page.skip(&frame.plan, frame.content(), true);
@@ -181,7 +182,7 @@ impl Oracle<'_> {
                 Flow::Fails(fault) => kept.push(fault),
             }
         }
-        starts[count] = self.mark();
+        starts.push(self.mark());
         self.order(&page, &starts, over);
         if let Some((failed, fault)) = self.first(&frame.path, faults) {
             let surely = |index: usize| {
@@ -190,11 +191,11 @@ impl Oracle<'_> {
             for index in (0..count).filter(|index| !surely(*index)) {
                 self.make_optional(starts[index], starts[index + 1]);
             }
-            return Err((ended, fault));
+            return Err(Box::new((ended, fault)));
         }
         let kept = kept.into_iter().map(|fault| (0, fault)).collect();
         match self.first(&frame.path, kept) {
-            Some((_, fault)) => Err((ended, fault)),
+            Some((_, fault)) => Err(Box::new((ended, fault))),
             None => Ok(ended),
         }
     }
@@ -293,29 +294,10 @@ impl Oracle<'_> {
                 }
                 Err(error) => broken(error),
             },
-            NodeKind::Task(_) | NodeKind::Set(_) => self.task(frame, node).map_or_else(broken, |()| Flow::On),
+            NodeKind::Task(_) | NodeKind::Set(_) => set_task(frame, node).map_or_else(broken, |()| Flow::On),
             NodeKind::Step(step) => self.step(frame, index, step),
             NodeKind::Listener(_) => unreachable!("no generated plan listens"),
         }
-    }
-
-    fn task(&mut self, frame: &Rc<Frame>, node: &Node) -> Result<(), EvalError> {
-        let (id, context) = match &node.kind {
-            NodeKind::Set(set) => (set.task, set.context.as_ref().map(|code| frame.evaluate(code)).transpose()?),
-            NodeKind::Task(id) => (*id, None),
-            _ => return Ok(()),
-        };
-        let slot = frame.plan.task(id).slot;
-        let old = frame.slots.borrow()[slot as usize].clone()?;
-        let mut entries: IndexMap<Key, Value> = match old {
-            Value::Map(map) => (*map).clone(),
-            _ => [(Key::from("note"), Value::Null)].into_iter().collect(),
-        };
-        if let Some(Value::Map(given)) = context {
-            entries.extend(given.iter().map(|(key, value)| (key.clone(), value.clone())));
-        }
-        frame.put(slot, Value::Map(Arc::new(entries)));
-        Ok(())
     }
 
     fn step(&mut self, frame: &Rc<Frame>, index: usize, step: &Step) -> Flow {
@@ -351,7 +333,7 @@ impl Oracle<'_> {
                 let so_far = self.meaning.calls.len();
                 let ended = self.block(&body, false);
                 self.then(mark.0..so_far, so_far..self.meaning.calls.len());
-                ended.map(value_of).map_err(|(_, fault)| fault)
+                ended.map(value_of).map_err(|broken| broken.1)
             }
             (outcome, _) => outcome,
         };
@@ -394,7 +376,7 @@ impl Oracle<'_> {
                         let slot = called.parameters.iter().position(|parameter| parameter.name == name).unwrap();
                         inner.put(u32::try_from(slot).unwrap(), value);
                     }
-                    self.plan(&inner).map(value_of).map_err(|(_, fault)| fault)
+                    self.plan(&inner).map(value_of).map_err(|broken| broken.1)
                 }
             },
             StepKind::Do(body) => self.inner(frame, *body, &path),
@@ -425,7 +407,7 @@ impl Oracle<'_> {
 
     fn inner(&mut self, frame: &Rc<Frame>, body: BlockId, path: &str) -> Outcome<Value> {
         let inner = Frame::new(&frame.plan, body, Some(frame.clone()), path.to_owned());
-        self.block(&inner, false).map(value_of).map_err(|(_, fault)| fault)
+        self.block(&inner, false).map(value_of).map_err(|broken| broken.1)
     }
 
     fn each(&mut self, frame: &Rc<Frame>, path: &str, each: &Each) -> Outcome<Value> {
@@ -448,7 +430,7 @@ impl Oracle<'_> {
             let inner = Frame::new(&frame.plan, each.body, Some(frame.clone()), format!("{path}[{index}]"));
             inner.put(0, element.clone());
             inner.put(1, Value::Int(i64::try_from(index).unwrap()));
-            match self.block(&inner, false).map(value_of).map_err(|(_, fault)| fault) {
+            match self.block(&inner, false).map(value_of).map_err(|broken| broken.1) {
                 Ok(value) if each.settle => values.push(result_value(Ok(value))),
                 Err(fault) if each.settle => values.push(result_value(Err(&fault))),
                 Ok(value) => values.push(value),
@@ -484,7 +466,7 @@ impl Oracle<'_> {
             let so_far = self.meaning.calls.len();
             let inner = Frame::new(&frame.plan, repeat.body, Some(frame.clone()), format!("{path}[{round}]"));
             inner.put(0, carried);
-            let ended = self.block(&inner, true).map_err(|(_, fault)| fault);
+            let ended = self.block(&inner, true).map_err(|broken| broken.1);
             self.then(first..so_far, so_far..self.meaning.calls.len());
             let ended = ended?;
             yields.extend(ended.values);
@@ -552,6 +534,26 @@ fn may_end(node: &Node) -> bool {
         node.kind,
         NodeKind::Ensure { .. } | NodeKind::Fail(_) | NodeKind::Reply(_) | NodeKind::Yield(_) | NodeKind::Next(_)
     )
+}
+
+/// The declaration of a task, or a `set`.
+fn set_task(frame: &Frame, node: &Node) -> Result<(), EvalError> {
+    let (id, context) = match &node.kind {
+        NodeKind::Set(set) => (set.task, set.context.as_ref().map(|code| frame.evaluate(code)).transpose()?),
+        NodeKind::Task(id) => (*id, None),
+        _ => return Ok(()),
+    };
+    let slot = frame.plan.task(id).slot;
+    let old = frame.slots.borrow()[slot as usize].clone()?;
+    let mut entries: IndexMap<Key, Value> = match old {
+        Value::Map(map) => (*map).clone(),
+        _ => [(Key::from("note"), Value::Null)].into_iter().collect(),
+    };
+    if let Some(Value::Map(given)) = context {
+        entries.extend(given.iter().map(|(key, value)| (key.clone(), value.clone())));
+    }
+    frame.put(slot, Value::Map(Arc::new(entries)));
+    Ok(())
 }
 
 fn give_nothing(frame: &Frame, index: usize, fault: Fault) -> Flow {
