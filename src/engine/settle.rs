@@ -397,8 +397,13 @@ impl Dispatcher<'_> {
         let block = self.block(program, frame);
         let graph = &program.graph.blocks[self.frames[frame].block.0 as usize];
         let count = u32::try_from(graph.nodes).unwrap_or(u32::MAX);
+        let until = self.context.until.as_ref();
         let state = &mut self.frames[frame];
-        while state.settled < count && state.nodes[state.settled as usize].state.is_settled() {
+        // What a later process does is waited for by nothing in this one.
+        let is_left = |node: u32| until.is_some_and(|until| until.leaves((frame, node)));
+        while state.settled < count
+            && (state.nodes[state.settled as usize].state.is_settled() || is_left(state.settled))
+        {
             state.settled += 1;
         }
         state.passed = state.passed.max(state.settled);

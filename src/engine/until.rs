@@ -31,16 +31,22 @@ impl Until {
         let steps = program.plan.body().nodes.iter().filter(|node| node.step().is_some());
         steps.filter_map(|node| node.name.as_deref())
     }
+
+    /// Whether a statement is left for a later process.
+    pub(super) fn leaves(&self, (frame, node): NodeRef) -> bool {
+        frame == 0 && !self.needed.contains(&node)
+    }
 }
 
 impl Dispatcher<'_> {
     /// Whether a statement is left for a later process.
     pub(super) fn is_left(&self, at: NodeRef) -> bool {
-        self.context.until.as_ref().is_some_and(|until| at.0 == 0 && !until.needed.contains(&at.1))
+        self.context.until.as_ref().is_some_and(|until| until.leaves(at))
     }
 
-    /// Whether there was a step to go up to, and it has settled.
+    /// Whether there was a step to go up to, and it has settled. A plan that ends above it has ended.
     pub(super) fn until_is_reached(&self) -> bool {
-        self.context.until.as_ref().is_some_and(|until| self.state_of((0, until.node)).is_settled())
+        let ends = self.frames[0].taken.is_some() || self.frames[0].ending.is_some();
+        self.context.until.as_ref().is_some_and(|until| !ends && self.state_of((0, until.node)).is_settled())
     }
 }

@@ -10,7 +10,7 @@ use super::Subject;
 use crate::diag::{Diagnostic, Edit, codes};
 use crate::graph::{self, BlockGraph, Edge};
 use crate::lint::flow::is_before;
-use crate::sema::{After, Block, Node, NodeKind, OnFailure};
+use crate::sema::{After, Block, Node, NodeKind, OnFailure, OrderClass};
 use crate::source::{SourceFile, Span};
 
 /// How far above a step is looked.
@@ -56,8 +56,17 @@ fn whole_clause(subject: &Subject<'_>, node: &Node) -> Diagnostic {
     let edit = Edit { span: removal(subject.source, whole), text: String::new() };
     Diagnostic::new(&codes::order::REDUNDANT_AFTER, whole, "this `after` says what the order of the page says already")
         .note("says nothing new")
-        .help("a statement that changes something waits for everything above it; leave the clause out")
+        .help(format!("{}; leave the clause out", waits_for(node.order())))
         .unsafe_fix("remove the clause", vec![edit])
+}
+
+/// The rule of the page for a statement.
+fn waits_for(order: OrderClass) -> &'static str {
+    match order {
+        OrderClass::Pure | OrderClass::Read => "a read waits for everything above it that changes something",
+        OrderClass::Clock => "a wait begins when everything above it has ended",
+        OrderClass::Barrier => "a statement that changes something waits for everything above it",
+    }
 }
 
 /// Whether a statement would wait for exactly the same where it stands, without its `after`.

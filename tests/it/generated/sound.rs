@@ -184,21 +184,28 @@ struct Left {
 }
 
 fn known_before(failure: &StepError, left: &Left) -> bool {
-    let name = failure.step.rsplit('.').next().unwrap_or_default();
-    let name = name.split_once('[').map_or(name, |(name, _)| name);
     match (&failure.class, failure.kind) {
         (ErrorClass::Validation(Validation::Expression | Validation::Arguments), Some(kind)) => {
             !left.types && left_to_the_data(kind).is_none()
         }
         // Ranges and patterns belong to the data, where the check said that it cannot tell.
-        (ErrorClass::Validation(Validation::Arguments), None) => !left.contracts.contains(name) && !left.types,
+        (ErrorClass::Validation(Validation::Arguments), None) => {
+            !stands_at(&failure.step, &left.contracts) && !left.types
+        }
         // Every expression that fails says how.
         (ErrorClass::Validation(Validation::Expression), None) | (ErrorClass::Validation(Validation::Result), _) => {
             true
         }
-        (ErrorClass::Internal, _) => !left.asking.contains(name),
+        (ErrorClass::Internal, _) => !stands_at(&failure.step, &left.asking),
         _ => false,
     }
+}
+
+/// Whether a path leads to a step of one of these names, which may have dots in them.
+fn stands_at(path: &str, names: &BTreeSet<Arc<str>>) -> bool {
+    let path = path.strip_suffix(']').and_then(|path| path.rsplit_once('[')).map_or(path, |(path, _)| path);
+    let last = |name: &str| path.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
+    names.iter().any(|name| last(name))
 }
 
 /// Whether a double in it is beyond the numbers that JSON has: which sums end there, their types do not say.
