@@ -59,7 +59,7 @@ fn random(steps: u32) -> Shape {
 
 /// The plan of a shape: steps that do nothing, ordered by `after`.
 pub fn plan_text(shape: &Shape) -> String {
-    let mut text = String::from("use sys\n\nplan measured() {\n");
+    let mut text = String::from("use sys\n\nplan measured() {\n    policy { max_steps: 1000000 }\n");
     for (step, waits) in shape.waits.iter().enumerate() {
         let _ = write!(text, "    step s{step} = sys.nothing()");
         for (index, above) in waits.iter().enumerate() {
