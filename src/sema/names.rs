@@ -21,8 +21,8 @@ pub(super) struct Names {
     frames: Vec<Frame>,
     /// The namespaces of the file.
     namespaces: BTreeSet<Arc<str>>,
-    /// The plans of the file.
-    plans: BTreeSet<Arc<str>>,
+    /// The plans of the file, which all of them share.
+    plans: Arc<BTreeSet<Arc<str>>>,
     known: Knowledge,
     /// The guards of `known`, as all names have them that are introduced under them.
     guard: Option<Arc<[Atom]>>,
@@ -101,12 +101,8 @@ pub(super) enum Collision {
 }
 
 impl Names {
-    pub(super) fn new(
-        namespaces: impl IntoIterator<Item = Arc<str>>,
-        plans: impl IntoIterator<Item = Arc<str>>,
-    ) -> Self {
-        let (namespaces, plans) = (namespaces.into_iter().collect(), plans.into_iter().collect());
-        Self { namespaces, plans, ..Self::default() }
+    pub(super) fn new(namespaces: impl IntoIterator<Item = Arc<str>>, plans: Arc<BTreeSet<Arc<str>>>) -> Self {
+        Self { namespaces: namespaces.into_iter().collect(), plans, ..Self::default() }
     }
 
     /// Opens a frame; `later` are the names that its block introduces, in source order.

@@ -37,12 +37,13 @@ pub(super) fn check(
     let CallOrder { rows, circular } = CallOrder::of(&trees, diagnostics);
     let known = types.again();
     let mut own = trees.iter().map(|plan| (plan.name.text.clone(), None)).collect::<OwnPlans>();
+    let names = Arc::new(own.keys().cloned().collect::<BTreeSet<_>>());
     let mut checked: Vec<Option<Arc<Plan>>> = vec![None; plans.len()];
     for row in rows {
         let check = |index: &usize| {
             let (item, plan) = plans.get(*index)?;
             let mut found = Found { types: known.again(), called: BTreeSet::new(), diagnostics: Vec::new() };
-            let around = Around { shared, own: &own, circular: &circular };
+            let around = Around { shared, own: &own, names: &names, circular: &circular };
             let plan = check_plan(item, plan, around, &mut found);
             Some((*index, Arc::new(plan), found))
         };
@@ -65,6 +66,8 @@ pub(super) fn check(
 struct Around<'a> {
     shared: &'a Shared<'a>,
     own: &'a OwnPlans,
+    /// The names of all plans of the file.
+    names: &'a Arc<BTreeSet<Arc<str>>>,
     circular: &'a BTreeSet<Span>,
 }
 
@@ -93,7 +96,7 @@ fn own_names<'a>(file: &'a ast::File, diagnostics: &mut Vec<Diagnostic>) -> Vec<
 }
 
 fn check_plan(item: &ast::Item, plan: &ast::Plan, around: Around<'_>, found: &mut Found) -> Plan {
-    let Around { shared, own, circular } = around;
+    let Around { shared, own, names, circular } = around;
     let mut contexts = Contexts::of_plan(&plan.body);
     loop {
         let declared = plan.returns.as_ref().map(|returns| found.types.resolve(returns, &mut found.diagnostics));
@@ -104,7 +107,7 @@ fn check_plan(item: &ast::Item, plan: &ast::Plan, around: Around<'_>, found: &mu
             types: &mut found.types,
             diagnostics: &mut found.diagnostics,
             used: &mut found.called,
-            names: Names::new(shared.namespaces.keys().cloned(), own.keys().cloned()),
+            names: Names::new(shared.namespaces.keys().cloned(), names.clone()),
             open: Vec::new(),
             blocks: Vec::new(),
             tasks: Vec::new(),
