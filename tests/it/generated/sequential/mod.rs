@@ -6,8 +6,8 @@
 //! others have come as far as they had come.
 //!
 //! Not generated, since one statement after the other says nothing of them: listeners, `ask`, forms and approvals that wait for
-//! people, signals, and bounds in time (`timeout`, `within`, `deadline`). Branches of a `race` ask the same, so that it does not
-//! matter who wins.
+//! people, signals, `infer`, `verify`, `wait until` and `wait for`, and bounds in time (`timeout`, `within`, `deadline`).
+//! Branches of a `race` ask the same, so that it does not matter who wins.
 
 mod double;
 mod oracle;
