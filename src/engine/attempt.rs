@@ -174,7 +174,9 @@ impl Dispatcher<'_> {
         self.spend(at.0, 1, Used::default());
         leaf.attempt += 1;
         leaf.number = self.number();
-        leaf.sent_at = self.context.host.now();
+        if !leaf.effect.floats() {
+            leaf.sent_at = self.context.host.now();
+        }
         self.frames[at.0].node(at.1).state = StepState::Running;
         let record = self.record(at.0, at.1);
         record.attempts += 1;

@@ -21,7 +21,7 @@ pub(super) struct Leaf {
     pub execution: u32,
     /// When the first attempt of the execution that may have arrived was sent, in nanoseconds since 1970.
     pub arrived: Option<i128>,
-    /// When the latest attempt was sent.
+    /// When the latest attempt was sent; of one that changes nothing nobody asks.
     pub sent_at: i128,
     /// Why the latest poll has told nothing.
     pub unheard: Option<Arc<StepError>>,

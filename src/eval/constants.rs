@@ -1,7 +1,9 @@
 //! What is known of a plan's values before it runs: every expression folded, through `let`s and guards.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::sync::Arc;
+
+use foldhash::{HashMap, HashMapExt as _};
 
 use super::known::{Folding, Knowledge};
 use super::{AlwaysFails, EvalError};
@@ -310,13 +312,15 @@ impl<'a> Walk<'a> {
         }
         let definitions = self.slots.get(&(block, place.slot))?;
         let never = |definition: &&Definition<'_>| self.runs(block, definition.guard) == Some(false);
-        let taken = definitions.iter().filter(|definition| !never(definition)).collect::<Vec<_>>();
-        match taken[..] {
-            [] => definitions.first(),
-            [definition] if definition.guard.iter().all(|atom| guard.contains(atom)) => Some(definition),
-            _ => taken.into_iter().find(|definition| {
-                !definition.guard.is_empty() && definition.guard.iter().all(|atom| guard.contains(atom))
-            }),
+        let mut possible = definitions.iter().filter(|definition| !never(definition));
+        let (first, others) = (possible.next(), possible.next().is_some());
+        let holds = |definition: &&Definition<'_>| definition.guard.iter().all(|atom| guard.contains(atom));
+        match first {
+            None => definitions.first(),
+            Some(only) if !others => Some(only).filter(holds),
+            Some(_) => {
+                definitions.iter().filter(|definition| !never(definition) && !definition.guard.is_empty()).find(holds)
+            }
         }
     }
 

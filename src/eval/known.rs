@@ -122,6 +122,15 @@ impl<'a> Folding<'a> {
         self.attempt(|machine| machine.run(&code.root).and_then(|value| super::placed(code, value)))
     }
 
+    /// The same for an evaluation that begins with `first`: most begin with what only the run knows, and are spared.
+    fn attempt_at(&mut self, first: &Node, evaluate: impl FnOnce(&mut Machine<'_>) -> Outcome) -> Came {
+        if self.begins_unknown(first) {
+            self.around.read.borrow_mut().clear();
+            return Came::Unknown;
+        }
+        self.attempt(evaluate)
+    }
+
     /// Evaluates with what is known, and judges what came of it.
     fn attempt(&mut self, evaluate: impl FnOnce(&mut Machine<'_>) -> Outcome) -> Came {
         self.around.missing.set(false);
@@ -149,7 +158,7 @@ impl<'a> Folding<'a> {
         if let Some(constant) = node.constant() {
             return Came::Value(constant.clone());
         }
-        let came = self.attempt(|machine| machine.run(node));
+        let came = self.attempt_at(node, |machine| machine.run(node));
         match &came {
             Came::Value(_) => {}
             Came::Fails(error) => self.fails(error.clone()),
@@ -161,7 +170,7 @@ impl<'a> Folding<'a> {
     /// A part whose absence is no failure: what stands left of `??`.
     fn lenient(&mut self, node: &Node) -> Came {
         let Op::Path { base, links } = &node.op else { return self.part(node) };
-        let came = self.attempt(|machine| machine.lenient(node));
+        let came = self.attempt_at(base, |machine| machine.lenient(node));
         match &came {
             Came::Value(_) => {}
             Came::Fails(error) => self.fails(error.clone()),
@@ -171,6 +180,37 @@ impl<'a> Folding<'a> {
             }
         }
         came
+    }
+
+    /// Whether the first thing that a part asks for is unknown, so that evaluating it gives nothing.
+    fn begins_unknown(&self, node: &Node) -> bool {
+        match &node.op {
+            Op::Constant(_) => false,
+            Op::Place(place) => self.around.knowledge.known(*place).is_none(),
+            Op::Register(register) => !matches!(self.registers.get(usize::from(*register)), Some(Some(_))),
+            Op::Is { .. } | Op::Winner(_) | Op::Fail(_) => true,
+            Op::Template(pieces) => pieces
+                .iter()
+                .find_map(|piece| if let Piece::Value(value) = piece { Some(value) } else { None })
+                .is_some_and(|value| self.begins_unknown(value)),
+            Op::List(elements) => elements.first().is_some_and(|(element, _)| self.begins_unknown(element)),
+            Op::Map(entries) => entries.first().is_some_and(|(key, value)| {
+                self.begins_unknown(if let MapKey::Computed(key) = key { key } else { value })
+            }),
+            Op::Path { base: first, .. }
+            | Op::Not(first)
+            | Op::Negate(first)
+            | Op::Matches { subject: first, .. }
+            | Op::Chain { first, .. }
+            | Op::Match { subject: first, .. }
+            | Op::Has(first)
+            | Op::Let { value: first, .. } => self.begins_unknown(first),
+            // Any of them may decide.
+            Op::And(operands) | Op::Or(operands) => operands.iter().all(|operand| self.begins_unknown(operand)),
+            Op::Coalesce(operands) => operands.first().is_some_and(|first| self.begins_unknown(first)),
+            Op::Conditional { arms, .. } => arms.first().is_some_and(|(condition, _)| self.begins_unknown(condition)),
+            Op::Call { arguments, .. } => arguments.first().is_some_and(|first| self.begins_unknown(first)),
+        }
     }
 
     fn fails(&mut self, error: EvalError) {

@@ -1,10 +1,11 @@
 //! The least that a plan does on every way through it: what no luck with data or answers can undercut.
 
-use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
+
+use foldhash::HashMap;
 
 use super::subject::Subject;
 use crate::eval::Constants;
@@ -25,8 +26,8 @@ const WORK: u64 = 100_000;
 impl Least {
     /// Counts for a plan and those that it calls.
     pub(super) fn of(subject: &Subject<'_>) -> Self {
-        let constants = HashMap::from([(std::ptr::from_ref(subject.plan), subject.constants().clone())]);
-        Self { calls: HashMap::new(), times: HashMap::new(), constants }
+        let constants = HashMap::from_iter([(std::ptr::from_ref(subject.plan), subject.constants().clone())]);
+        Self { calls: HashMap::default(), times: HashMap::default(), constants }
     }
 
     /// What is known of the values of a plan.
@@ -171,7 +172,7 @@ impl Least {
         let mut ends = vec![Duration::ZERO; nodes.len()];
         // When everything, and when every barrier, above each node has ended.
         let (mut everything, mut barriers) = (vec![Duration::ZERO], vec![Duration::ZERO]);
-        let mut slots: HashMap<u32, Duration> = HashMap::new();
+        let mut slots: HashMap<u32, Duration> = HashMap::default();
         for (index, node) in nodes.iter().enumerate() {
             if matches!(node.kind, NodeKind::Reply(_) | NodeKind::Yield(_)) && !node.guard.is_empty() {
                 break;

@@ -13,8 +13,9 @@ mod reach;
 mod rules;
 mod subject;
 
-use std::collections::HashSet;
 use std::path::Path;
+
+use foldhash::HashSet;
 
 use crate::diag::{Code, Diagnostic, Severities, Severity, codes};
 use crate::eval::Constants;
@@ -130,6 +131,6 @@ fn look_at_plan(subject: &Subject<'_>) -> Vec<Diagnostic> {
 
 /// Leaves the first of what is said of a tool as such.
 fn once_a_tool(found: &mut Vec<Diagnostic>) {
-    let mut told = HashSet::new();
+    let mut told = HashSet::default();
     found.retain(|finding| finding.code != &codes::effects::EFFECT_UNKNOWN || told.insert(finding.message.clone()));
 }

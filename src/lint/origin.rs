@@ -1,8 +1,9 @@
 //! Where a text comes from: a value followed backwards, through names, fields, templates and blocks, to the calls that
 //! gave it. Only what surely passes on is followed, so nothing is said of what cannot be shown.
 
-use std::collections::HashSet;
 use std::sync::Arc;
+
+use foldhash::HashSet;
 
 use super::subject::Subject;
 use crate::builtins::{Function, Shape};
@@ -62,7 +63,7 @@ pub(super) fn of_path<'a>(subject: &Subject<'a>, block: BlockId, base: &'a Node,
         found: Vec::new(),
         through: Vec::new(),
         registers: Vec::new(),
-        seen: HashSet::new(),
+        seen: HashSet::default(),
         left: MOST_STEPS,
     };
     trace.path(block, base, links, Vec::new());

@@ -1,10 +1,10 @@
 //! The errors that a step, a block or a plan can end with; more than they do where that is not known.
 
-use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
-use std::sync::Arc;
 
-use crate::sema::{Block, Call, NodeKind, Plan, Recover, Step, StepKind, Target, Wait};
+use foldhash::{HashMap, HashSet};
+
+use crate::sema::{Block, BlockId, Call, NodeKind, Plan, Recover, Step, StepKind, Target, Wait};
 use crate::types::{Auth, Denied, Effect, ErrorClass, ErrorPattern, Signature, Transient, Validation};
 
 /// Error classes.
@@ -17,10 +17,10 @@ pub(super) struct Classes {
     any: bool,
 }
 
-/// What the blocks of plans can end with, by plan.
+/// What blocks can end with, each worked out when it is first asked for.
 #[derive(Default)]
 pub(super) struct Raising {
-    blocks: HashMap<*const Plan, Rc<Vec<Classes>>>,
+    blocks: HashMap<(*const Plan, BlockId), Rc<Classes>>,
 }
 
 impl Classes {
@@ -63,46 +63,31 @@ impl Classes {
 }
 
 impl Raising {
-    /// What a step can fail with before its arms take over.
-    pub(super) fn step(&mut self, plan: &Plan, step: &Step) -> Classes {
-        let blocks = self.blocks(plan);
-        self.work(plan, step, &blocks)
-    }
-
-    /// By the number of the block.
-    fn blocks(&mut self, plan: &Plan) -> Rc<Vec<Classes>> {
-        if let Some(known) = self.blocks.get(&std::ptr::from_ref(plan)) {
+    /// What a block can end with. Blocks hold others only as deep as the text nests, and plans do not call in circles.
+    fn block(&mut self, plan: &Plan, id: BlockId) -> Rc<Classes> {
+        let key = (std::ptr::from_ref(plan), id);
+        if let Some(known) = self.blocks.get(&key) {
             return known.clone();
         }
-        let mut blocks = vec![Classes::default(); plan.blocks.len()];
-        // A block has a higher number than the one around it.
-        for (number, block) in plan.blocks.iter().enumerate().rev() {
-            let classes = self.block(plan, block, &blocks);
-            if let Some(place) = blocks.get_mut(number) {
-                *place = classes;
-            }
-        }
-        let blocks = Rc::new(blocks);
-        self.blocks.insert(std::ptr::from_ref(plan), blocks.clone());
-        blocks
+        let classes = Rc::new(self.statements(plan, plan.block(id)));
+        self.blocks.insert(key, classes.clone());
+        classes
     }
 
-    fn block(&mut self, plan: &Plan, block: &Block, inner: &[Classes]) -> Classes {
+    fn statements(&mut self, plan: &Plan, block: &Block) -> Classes {
         let mut classes = Classes::default();
         classes.add(anywhere());
         for node in &block.nodes {
             match &node.kind {
                 NodeKind::Step(step) => {
-                    classes.join(&self.work(plan, step, inner).without(&step.recover));
+                    classes.join(&self.step(plan, step).without(&step.recover));
                     for arm in &step.recover {
-                        inner.get(arm.body.0 as usize).into_iter().for_each(|arm| classes.join(arm));
+                        classes.join(&self.block(plan, arm.body));
                     }
                 }
                 NodeKind::Ensure { .. } => classes.add([ErrorClass::Validation(Validation::Ensure)]),
                 NodeKind::Fail(failing) => classes.add([failing.class.clone()]),
-                NodeKind::Listener(listener) => {
-                    inner.get(listener.body.0 as usize).into_iter().for_each(|body| classes.join(body));
-                }
+                NodeKind::Listener(listener) => classes.join(&self.block(plan, listener.body)),
                 NodeKind::Condition(_)
                 | NodeKind::Let(_)
                 | NodeKind::Reply(_)
@@ -115,8 +100,8 @@ impl Raising {
         classes
     }
 
-    /// What a step does, without its arms.
-    fn work(&mut self, plan: &Plan, step: &Step, inner: &[Classes]) -> Classes {
+    /// What a step can fail with before its arms take over.
+    pub(super) fn step(&mut self, plan: &Plan, step: &Step) -> Classes {
         let mut classes = Classes::default();
         classes.add(anywhere());
         bounds(step, &mut classes);
@@ -125,13 +110,12 @@ impl Raising {
                 tool(signature, *effect, &mut classes);
             }
             StepKind::Call(Call { target: Target::Plan(index, _), .. }) => {
-                let called: Option<Arc<Plan>> = plan.plans.get(*index).cloned();
-                if let Some(body) = called.and_then(|called| self.blocks(&called).first().cloned()) {
-                    classes.join(&body);
+                if let Some(called) = plan.plans.get(*index) {
+                    classes.join(&self.block(called, BlockId(0)));
                 }
             }
             StepKind::Do(_) | StepKind::Each(_) | StepKind::Repeat(_) | StepKind::Race(_) | StepKind::Match { .. } => {
-                step.bodies().filter_map(|body| inner.get(body.0 as usize)).for_each(|body| classes.join(body));
+                step.bodies().for_each(|body| classes.join(&self.block(plan, body)));
             }
             StepKind::Input(_) => classes.add([ErrorClass::Denied(Denied::Human)]),
             StepKind::Wait(wait) => match &**wait {

@@ -1,9 +1,9 @@
 //! What the calls of a plan reach through the built-in tools, as far as constants tell.
 
-use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
+use foldhash::HashSet;
 use reqwest::Url;
 
 use crate::host::Host;
@@ -149,7 +149,7 @@ impl Reach {
     /// What a plan and those that it calls reach.
     pub(super) fn of(plan: &Plan) -> Self {
         let mut reach = Self::default();
-        let mut seen = HashSet::new();
+        let mut seen = HashSet::default();
         reach.plan(plan, &Around { outer: None, caught: false }, &mut seen);
         reach
     }

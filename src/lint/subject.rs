@@ -1,9 +1,10 @@
 //! What a rule looks at: one plan, checked and as written, and what its project says.
 
 use std::cell::OnceCell;
-use std::collections::HashSet;
 use std::rc::Rc;
 use std::time::Duration;
+
+use foldhash::HashSet;
 
 use super::Project;
 use super::flow::Flow;
@@ -55,7 +56,7 @@ impl<'a> Subject<'a> {
         (project, work): (&'a Project<'a>, u64),
     ) -> Self {
         let (mut steps, mut owners) = (Vec::new(), vec![None; plan.blocks.len()]);
-        let mut asides = HashSet::new();
+        let mut asides = HashSet::default();
         for (block, node) in nodes(plan) {
             node.inner(&mut |inner| {
                 if let Some(owner) = owners.get_mut(inner.0 as usize) {

@@ -19,6 +19,11 @@ pub(super) fn contradiction(schema: &Json) -> Option<String> {
     if keywords.get("enum").and_then(Json::as_array).is_some_and(Vec::is_empty) {
         return Some("its `enum` is empty".to_owned());
     }
+    // Most schemas bound nothing.
+    let bounds = |side: &str| keywords.keys().any(|keyword| keyword.starts_with(side));
+    if !bounds("min") || !bounds("max") {
+        return None;
+    }
     let number = |name: &str| keywords.get(name).and_then(Json::as_f64);
     let crossed =
         BOUNDS.iter().find(|(low, high)| matches!((number(low), number(high)), (Some(low), Some(high)) if low > high));

@@ -1,9 +1,13 @@
 //! Unions of types, kept flat and without repetition, and the absence in them.
 
+use foldhash::fast::RandomState;
 use indexmap::IndexSet;
 
 use super::{Literal, Type};
 use crate::value::Value;
+
+/// The members of a union in the order in which they came.
+type Members = IndexSet<Type, RandomState>;
 
 impl Type {
     /// The type of a value that has one of these types.
@@ -12,7 +16,7 @@ impl Type {
     /// type, `true | false` is `bool`, `never` vanishes, `any` and an already reported type win over everything.
     #[must_use]
     pub fn union(types: impl IntoIterator<Item = Self>) -> Self {
-        let mut members = IndexSet::new();
+        let mut members = Members::default();
         let mut any = false;
         for ty in types {
             match ty {
@@ -29,7 +33,12 @@ impl Type {
     /// `T?` as the type of a value: this type or null.
     #[must_use]
     pub fn optional(self) -> Self {
-        if self.admits_null() { self } else { Self::union([self, Self::Null]) }
+        match self {
+            present if present.admits_null() => present,
+            Self::Never => Self::Null,
+            Self::Union(members) => Self::Union(members.iter().cloned().chain([Self::Null]).collect()),
+            present => Self::Union([present, Self::Null].into()),
+        }
     }
 
     /// What is left where the value is known not to be null.
@@ -38,7 +47,7 @@ impl Type {
         match self {
             Self::Null => Self::Never,
             Self::Union(members) if members.contains(&Self::Null) => {
-                Self::union(members.iter().filter(|member| **member != Self::Null).cloned())
+                one_or_more(members.iter().filter(|member| **member != Self::Null).cloned().collect())
             }
             other => other.clone(),
         }
@@ -93,7 +102,18 @@ impl Literal {
 }
 
 /// Absorbs literals and picks the form for nothing, one and many.
-fn settle(mut members: IndexSet<Type>) -> Type {
+fn settle(mut members: Members) -> Type {
+    if members.iter().any(|member| matches!(member, Type::Literal(_))) {
+        absorb_literals(&mut members);
+    }
+    // The empty list is a list of anything.
+    if members.iter().filter(|member| matches!(member, Type::List(_))).count() > 1 {
+        members.retain(|member| !matches!(member, Type::List(element) if **element == Type::Never));
+    }
+    one_or_more(members.into_iter().collect())
+}
+
+fn absorb_literals(members: &mut Members) {
     let truth = |value| Type::Literal(Literal::Bool(value));
     if members.contains(&truth(true)) && members.contains(&truth(false)) {
         let place = members.get_index_of(&truth(true)).min(members.get_index_of(&truth(false))).unwrap_or(0);
@@ -104,14 +124,11 @@ fn settle(mut members: IndexSet<Type>) -> Type {
         Type::Literal(literal) => !bases.contains(&(true, literal.base())),
         _ => true,
     });
-    // The empty list is a list of anything.
-    if members.iter().filter(|member| matches!(member, Type::List(_))).count() > 1 {
-        members.retain(|member| !matches!(member, Type::List(element) if **element == Type::Never));
-    }
-    if members.len() > 1 {
-        return Type::Union(members.into_iter().collect());
-    }
-    members.pop().unwrap_or(Type::Never)
+}
+
+/// The type of members of which none is another one, nor absorbed by one.
+fn one_or_more(mut members: Vec<Type>) -> Type {
+    if members.len() > 1 { Type::Union(members.into()) } else { members.pop().unwrap_or(Type::Never) }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Whether the condition of a listener or of a `wait for` can come true: its alternatives, each a set of states for each
 //! of the things that it speaks of. What these things have to do with each other is left out, so nothing is missed.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{At, Flow};
@@ -28,18 +29,38 @@ pub(super) type Way = BTreeMap<Thing, BTreeSet<u32>>;
 /// The states of a plan: while it runs, and its ends.
 const PLAN_STATES: [PlanTest; 4] = [PlanTest::Completed, PlanTest::Failed, PlanTest::Cancelled, PlanTest::Stalled];
 
-/// Whether a condition can come true, for a listener by an event.
-pub(super) fn can_hold(flow: &Flow<'_>, at: At, event: &Event, listens: bool) -> bool {
-    let Some(ways) = ways(flow, at, event) else { return true };
-    let things = things(flow, at, event);
-    ways.iter().any(|way| {
+/// What a statement waits for.
+pub(super) struct Condition {
+    /// Nothing where there are too many.
+    ways: Option<Vec<Way>>,
+    /// What it speaks of.
+    things: BTreeSet<Thing>,
+    /// Whether it has been found that it can come true: what can come to pass only grows.
+    comes: Cell<bool>,
+}
+
+impl Condition {
+    pub(super) fn of(flow: &Flow<'_>, at: At, event: &Event) -> Self {
+        Self { ways: ways(flow, at, event), things: things(flow, at, event), comes: Cell::new(false) }
+    }
+
+    /// Whether it can come true, for a listener by an event.
+    pub(super) fn can_hold(&self, flow: &Flow<'_>, at: At) -> bool {
+        if !self.comes.get() {
+            self.comes.set(self.ways.as_ref().is_none_or(|ways| ways.iter().any(|way| self.is_open(flow, at, way))));
+        }
+        self.comes.get()
+    }
+
+    fn is_open(&self, flow: &Flow<'_>, at: At, way: &Way) -> bool {
+        let listens = matches!(flow.at(at).kind, NodeKind::Listener(_));
         let reached = way.iter().all(|(thing, states)| !states.is_disjoint(&states_of(flow, at, *thing)));
         let happens = |thing: &Thing| match way.get(thing) {
             Some(states) => eventful(flow, at, *thing).iter().any(|state| states.contains(state)),
             None => *thing == Thing::Outside || !eventful(flow, at, *thing).is_empty(),
         };
-        reached && (!listens || things.iter().any(happens))
-    })
+        reached && (!listens || self.things.iter().any(happens))
+    }
 }
 
 /// All ways to make a condition true; `None` where there are too many.

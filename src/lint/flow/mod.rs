@@ -5,7 +5,7 @@ mod cause;
 mod condition;
 mod path;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use petgraph::Direction;
@@ -18,6 +18,7 @@ use crate::sema::{
 };
 
 pub(super) use cause::{Cause, Link, Root};
+use condition::Condition;
 pub(super) use path::is_before;
 
 /// A statement of a plan.
@@ -38,6 +39,8 @@ pub(super) struct Flow<'a> {
     owners: Vec<Option<At>>,
     /// Every `set`.
     sets: Vec<(At, &'a Set)>,
+    /// What listeners and steps wait for.
+    conditions: BTreeMap<At, Condition>,
     /// The tasks that fail with a listener, by its body.
     fails: Vec<(BlockId, Vec<(TaskId, Status)>)>,
     /// Whether what each statement waits for can come.
@@ -57,6 +60,7 @@ impl<'a> Flow<'a> {
             plan,
             owners: owners(plan),
             sets: sets(plan),
+            conditions: BTreeMap::new(),
             fails: fails(plan),
             begins: plan.blocks.iter().map(|block| vec![false; block.nodes.len()]).collect(),
             settles: graph.blocks.iter().map(|block| vec![false; block.dag.node_count()]).collect(),
@@ -64,6 +68,7 @@ impl<'a> Flow<'a> {
             goes_on: goes_on == OnFailure::Settle,
             graph: graph.clone(),
         };
+        flow.conditions = flow.waiting().map(|(at, event)| (at, Condition::of(&flow, at, event))).collect();
         let size: usize = graph.blocks.iter().map(|block| block.dag.node_count() + block.dag.edge_count()).sum();
         for _ in 0..=MOST_WORK / size.max(1) {
             if !flow.round() {
@@ -96,10 +101,9 @@ impl<'a> Flow<'a> {
         self.settles[at.block.0 as usize][at.node]
     }
 
-    /// Whether the condition that a statement waits for can come true.
-    pub(super) fn comes(&self, at: At, event: &Event) -> bool {
-        let listens = matches!(self.at(at).kind, NodeKind::Listener(_));
-        condition::can_hold(self, at, event, listens)
+    /// Whether what a statement waits for can come true; so can nothing at all.
+    pub(super) fn comes(&self, at: At) -> bool {
+        self.conditions.get(&at).is_none_or(|condition| condition.can_hold(self, at))
     }
 
     /// The statement that a block belongs to.
@@ -140,7 +144,7 @@ impl<'a> Flow<'a> {
         let Some(owner) = self.owner(block) else { return true };
         self.begins(owner)
             && match &self.at(owner).kind {
-                NodeKind::Listener(listener) => self.comes(owner, &listener.on),
+                NodeKind::Listener(_) => self.comes(owner),
                 _ => true,
             }
     }
@@ -229,7 +233,7 @@ impl<'a> Flow<'a> {
         }
         match &step.kind {
             StepKind::Wait(wait) => match &**wait {
-                Wait::Event { on, .. } => self.comes(at, on),
+                Wait::Event { .. } => self.comes(at),
                 Wait::For(_) | Wait::Until(_) => true,
             },
             StepKind::Do(body) => self.block_ends(*body),

@@ -16,7 +16,7 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
         if !flow.begins(at) {
             continue;
         }
-        if flow.comes(at, event) {
+        if flow.comes(at) {
             found.extend(never_lets(subject, flow, at));
             continue;
         }

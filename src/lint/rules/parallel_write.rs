@@ -28,9 +28,13 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     if !subject.sound {
         return;
     }
-    for (block, graph) in subject.plan.blocks.iter().zip(&subject.graph().blocks) {
+    for (index, block) in subject.plan.blocks.iter().enumerate() {
         found.extend(block.nodes.iter().filter_map(|node| elements(subject, node)));
         for ((_, resource), writers) in writers(subject, block) {
+            if writers.len() < 2 {
+                continue;
+            }
+            let Some(graph) = subject.graph().blocks.get(index) else { continue };
             let pairs = writers
                 .iter()
                 .enumerate()

@@ -13,7 +13,7 @@ pub(super) fn look(subject: &Subject<'_>, found: &mut Vec<Diagnostic>) {
     for (at, event) in flow.waiting() {
         let node = flow.at(at);
         let Some(step) = node.step().filter(|step| step.within().is_none()) else { continue };
-        let reported = !flow.begins(at) || !flow.comes(at, event);
+        let reported = !flow.begins(at) || !flow.comes(at);
         if reported || !matches!(step.kind, StepKind::Wait(_)) || is_sure(flow, at.block, event) {
             continue;
         }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use serde_json::{Value as Json, json};
 
-use super::judge::{Judge, Known, Leaves, Verdict};
+use super::judge::{Judge, Known, Leaves, Verdict, has_plain_references};
 use super::{Validator, Violation, dialect};
 
 /// At most so many keywords of a contract are kept compiled on their own.
@@ -19,6 +19,8 @@ pub struct Contract {
     schema: Json,
     /// As it is meant, where that is written otherwise.
     meant: Option<Json>,
+    /// Whether its references can be followed by their pointers alone.
+    plain_references: OnceLock<bool>,
     /// Whether a `format` is asked for, or only told.
     formats: bool,
     /// Nothing where the schema cannot be used.
@@ -47,8 +49,8 @@ impl Contract {
             Cow::Owned(meant) => Some(meant),
             Cow::Borrowed(_) => None,
         };
-        let (compiled, strict) = (OnceLock::new(), OnceLock::new());
-        Self { schema, meant, formats, compiled, strict, leaves: Mutex::default() }
+        let (plain_references, compiled, strict) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Self { schema, meant, plain_references, formats, compiled, strict, leaves: Mutex::default() }
     }
 
     /// The schema as it was written.
@@ -88,7 +90,8 @@ impl Contract {
         if let Some(value) = known.exactly() {
             return self.violations(&value).into_iter().next().map_or(Verdict::Fits, Verdict::Cannot);
         }
-        Judge::new(self.meant(), self).verdict(known)
+        let plain_references = *self.plain_references.get_or_init(|| has_plain_references(self.meant()));
+        Judge::new(self.meant(), plain_references, self).verdict(known)
     }
 }
 

@@ -1,7 +1,6 @@
 //! From JSON Schema to types. What types cannot carry is left to the validator.
 
-use std::collections::HashMap;
-
+use foldhash::HashMap;
 use jsonschema::Draft;
 use serde_json::{Map, Value as Json};
 
@@ -20,7 +19,7 @@ const MOST_WORK: usize = 500_000;
 /// a schema that contains itself, and what is written elsewhere, is `any`.
 #[must_use]
 pub fn from_schema(schema: &Json) -> Type {
-    let (open, done) = (Vec::new(), HashMap::new());
+    let (open, done) = (Vec::new(), HashMap::default());
     let mut reader = Reader {
         document: schema,
         references_stand_alone: matches!(

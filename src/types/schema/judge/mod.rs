@@ -17,6 +17,7 @@ use super::Violation;
 use super::read::decode_percent;
 use crate::types::Type;
 use kinds::Kinds;
+use objects::Subject;
 
 /// So many schemas are looked at for one value; beyond, only the run can tell.
 const MOST_WORK: usize = 20_000;
@@ -120,7 +121,8 @@ impl Verdict {
 }
 
 impl<'s> Judge<'s> {
-    pub(super) fn new(document: &'s Json, leaves: &'s dyn Leaves) -> Self {
+    /// `plain_references` as [`has_plain_references`] tells it of the document.
+    pub(super) fn new(document: &'s Json, plain_references: bool, leaves: &'s dyn Leaves) -> Self {
         let draft = match document.get("$schema") {
             None => Some(Draft::Latest),
             Some(Json::String(name)) => match name.trim_end_matches('#') {
@@ -130,7 +132,6 @@ impl<'s> Judge<'s> {
             },
             Some(_) => None,
         };
-        let plain_references = !names_inside(document, 0);
         let (work, depth) = (Cell::new(0), Cell::new(0));
         Self { document, leaves, draft, plain_references, work, depth }
     }
@@ -188,24 +189,22 @@ impl<'s> Judge<'s> {
     }
 
     fn keywords(&self, schema: &Map<String, Json>, known: &Known) -> Verdict {
-        let seven = self.is(Draft::Seven);
-        if let Some(reference) = schema.get("$ref").filter(|_| seven) {
-            // What stands beside a reference counts for nothing there.
+        // What stands beside a reference counts for nothing in draft 7.
+        if self.is(Draft::Seven)
+            && let Some(reference) = schema.get("$ref")
+        {
             return self.reference(reference, known);
         }
-        let foreign = schema.contains_key("$schema") && !std::ptr::eq(schema, self.outermost());
-        if foreign {
+        let is_outermost = self.document.as_object().is_some_and(|document| std::ptr::eq(document, schema));
+        if !is_outermost && schema.keys().any(|keyword| keyword == "$schema") {
             return Verdict::Unknown;
         }
-        Verdict::all(schema.iter().map(|(keyword, wanted)| self.keyword(keyword, wanted, schema, known)))
+        let subject = Subject::of(known);
+        Verdict::all(schema.iter().map(|(keyword, wanted)| self.keyword(keyword, wanted, schema, &subject)))
     }
 
-    fn outermost(&self) -> *const Map<String, Json> {
-        self.document.as_object().map_or(std::ptr::null(), std::ptr::from_ref)
-    }
-
-    fn keyword(&self, keyword: &str, wanted: &Json, schema: &Map<String, Json>, known: &Known) -> Verdict {
-        let latest = self.is(Draft::Latest);
+    fn keyword(&self, keyword: &str, wanted: &Json, schema: &Map<String, Json>, subject: &Subject<'_>) -> Verdict {
+        let (latest, known) = (self.is(Draft::Latest), subject.known);
         match keyword {
             "$ref" => self.reference(wanted, known),
             "$dynamicRef" if latest => Verdict::Unknown,
@@ -237,7 +236,7 @@ impl<'s> Judge<'s> {
             | "dependentRequired"
             | "dependentSchemas"
             | "dependencies"
-            | "unevaluatedProperties" => self.object_keyword(keyword, wanted, schema, known),
+            | "unevaluatedProperties" => self.object_keyword(keyword, wanted, schema, subject),
             "items" | "prefixItems" | "additionalItems" | "contains" | "minItems" | "maxItems" | "uniqueItems"
             | "unevaluatedItems" => self.list_keyword(keyword, wanted, schema, known),
             _ => Verdict::Fits,
@@ -317,6 +316,11 @@ fn list(schema: &Json) -> &[Json] {
 fn count(wanted: &Json) -> Option<usize> {
     let number = crate::types::number::unsigned(wanted.as_number()?)?;
     usize::try_from(number).ok()
+}
+
+/// Whether a reference in a document can be followed by its pointer alone, since no part has a name of its own.
+pub(super) fn has_plain_references(document: &Json) -> bool {
+    !names_inside(document, 0)
 }
 
 /// Whether some part of a document bears a name of its own, so that what a reference means hangs on where it stands.

@@ -1,5 +1,7 @@
 //! Keywords that speak of the fields of an object.
 
+use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value as Json, json};
@@ -9,9 +11,15 @@ use super::kinds::Kinds;
 use super::{Draft, Judge, Known, KnownField, Verdict, count, list};
 use crate::types::{Rest, Type};
 
+/// What one schema is held against. Several of its keywords look at the fields.
+pub(super) struct Subject<'k> {
+    pub known: &'k Known,
+    object: OnceCell<Option<Object<'k>>>,
+}
+
 /// An object, as far as it is known.
-struct Object {
-    fields: Vec<KnownField>,
+struct Object<'k> {
+    fields: Cow<'k, [KnownField]>,
     /// What further fields are; nothing where there are none.
     rest: Option<Known>,
 }
@@ -24,15 +32,23 @@ enum Presence {
     Never,
 }
 
-impl Object {
-    fn of(known: &Known) -> Option<Self> {
+impl<'k> Subject<'k> {
+    pub(super) fn of(known: &'k Known) -> Self {
+        Self { known, object: OnceCell::new() }
+    }
+
+    fn object(&self) -> Option<&Object<'k>> {
+        self.object.get_or_init(|| Object::of(self.known)).as_ref()
+    }
+}
+
+impl<'k> Object<'k> {
+    fn of(known: &'k Known) -> Option<Self> {
+        if let Known::Object { fields, rest } = known {
+            return Some(Self { fields: Cow::Borrowed(fields), rest: further(rest) });
+        }
         let Known::Object { fields, rest } = known.clone().opened() else { return None };
-        let rest = match rest {
-            Rest::Closed => None,
-            Rest::Open => Some(Known::Of(Type::Any)),
-            Rest::Typed(ty) => Some(Known::Of(ty)),
-        };
-        Some(Self { fields, rest })
+        Some(Self { fields: Cow::Owned(fields), rest: further(&rest) })
     }
 
     fn field(&self, name: &str) -> Option<&KnownField> {
@@ -66,9 +82,9 @@ impl Judge<'_> {
         keyword: &str,
         wanted: &Json,
         schema: &Map<String, Json>,
-        known: &Known,
+        subject: &Subject<'_>,
     ) -> Verdict {
-        let latest = self.is(Draft::Latest);
+        let (latest, known) = (self.is(Draft::Latest), subject.known);
         let current = match keyword {
             "dependentRequired" | "dependentSchemas" | "unevaluatedProperties" => latest,
             _ => true,
@@ -76,17 +92,17 @@ impl Judge<'_> {
         if !current || *wanted == Json::Bool(true) || !Kinds::of(known).meets(Kinds::OBJECT) {
             return Verdict::Fits;
         }
-        let Some(object) = Object::of(known) else { return Verdict::Unknown };
+        let Some(object) = subject.object() else { return Verdict::Unknown };
         match keyword {
             "required" => object.requires_all(wanted),
-            "properties" => self.properties(wanted, &object),
-            "patternProperties" => self.pattern_properties(wanted, &object),
-            "additionalProperties" => self.additional(wanted, schema, &object),
-            "unevaluatedProperties" if is_plain(schema) => self.additional(wanted, schema, &object),
-            "propertyNames" => self.names(wanted, &object),
-            "minProperties" | "maxProperties" => size(keyword, wanted, &object),
-            "dependentRequired" | "dependentSchemas" => self.dependent(wanted, &object, known),
-            "dependencies" if !latest => self.dependent(wanted, &object, known),
+            "properties" => self.properties(wanted, object),
+            "patternProperties" => self.pattern_properties(wanted, object),
+            "additionalProperties" => self.additional(wanted, schema, object),
+            "unevaluatedProperties" if is_plain(schema) => self.additional(wanted, schema, object),
+            "propertyNames" => self.names(wanted, object),
+            "minProperties" | "maxProperties" => size(keyword, wanted, object),
+            "dependentRequired" | "dependentSchemas" => self.dependent(wanted, object, known),
+            "dependencies" if !latest => self.dependent(wanted, object, known),
             _ => Verdict::Unknown,
         }
     }
@@ -97,7 +113,7 @@ impl Judge<'_> {
         if field.sure { verdict } else { verdict.if_there() }
     }
 
-    fn properties(&self, wanted: &Json, object: &Object) -> Verdict {
+    fn properties(&self, wanted: &Json, object: &Object<'_>) -> Verdict {
         let Json::Object(properties) = wanted else { return Verdict::Unknown };
         Verdict::all(properties.iter().map(|(name, schema)| match (object.field(name), &object.rest) {
             (Some(field), _) => self.field(schema, field),
@@ -106,7 +122,7 @@ impl Judge<'_> {
         }))
     }
 
-    fn pattern_properties(&self, wanted: &Json, object: &Object) -> Verdict {
+    fn pattern_properties(&self, wanted: &Json, object: &Object<'_>) -> Verdict {
         let Json::Object(patterns) = wanted else { return Verdict::Unknown };
         Verdict::all(patterns.iter().map(|(pattern, schema)| {
             let own = Verdict::all(object.fields.iter().map(|field| match self.matches(pattern, &field.name) {
@@ -118,7 +134,7 @@ impl Judge<'_> {
         }))
     }
 
-    fn additional(&self, wanted: &Json, schema: &Map<String, Json>, object: &Object) -> Verdict {
+    fn additional(&self, wanted: &Json, schema: &Map<String, Json>, object: &Object<'_>) -> Verdict {
         let listed = |name: &str| schema.get("properties").is_some_and(|known| known.get(name).is_some());
         let patterns: BTreeSet<&String> =
             schema.get("patternProperties").and_then(Json::as_object).into_iter().flat_map(Map::keys).collect();
@@ -142,7 +158,7 @@ impl Judge<'_> {
         own.and(|| object.rest.as_ref().map_or(Verdict::Fits, |rest| self.schema(wanted, rest).if_there()))
     }
 
-    fn names(&self, wanted: &Json, object: &Object) -> Verdict {
+    fn names(&self, wanted: &Json, object: &Object<'_>) -> Verdict {
         let own = Verdict::all(object.fields.iter().map(|field| {
             let verdict = self.schema(wanted, &Known::Exactly(json!(&*field.name))).within(&field.name);
             if field.sure { verdict } else { verdict.if_there() }
@@ -154,7 +170,7 @@ impl Judge<'_> {
     }
 
     /// What must hold where a field is there.
-    fn dependent(&self, wanted: &Json, object: &Object, known: &Known) -> Verdict {
+    fn dependent(&self, wanted: &Json, object: &Object<'_>, known: &Known) -> Verdict {
         let Json::Object(dependent) = wanted else { return Verdict::Unknown };
         Verdict::all(dependent.iter().map(|(name, then)| {
             let held = || if then.is_array() { object.requires_all(then) } else { self.schema(then, known) };
@@ -176,7 +192,16 @@ impl Judge<'_> {
     }
 }
 
-fn size(keyword: &str, wanted: &Json, object: &Object) -> Verdict {
+/// What the fields beyond those that are named may be.
+fn further(rest: &Rest) -> Option<Known> {
+    match rest {
+        Rest::Closed => None,
+        Rest::Open => Some(Known::Of(Type::Any)),
+        Rest::Typed(ty) => Some(Known::Of(ty.clone())),
+    }
+}
+
+fn size(keyword: &str, wanted: &Json, object: &Object<'_>) -> Verdict {
     let Some(bound) = count(wanted) else { return Verdict::Unknown };
     let sure = object.fields.iter().filter(|field| field.sure).count();
     let most = if object.rest.is_some() { usize::MAX } else { object.fields.len() };
