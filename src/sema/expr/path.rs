@@ -98,9 +98,17 @@ impl Checker<'_> {
             self.report(if always {
                 report::always_absent(&path, place, link.span)
             } else {
-                report::maybe_absent(&path, &walk.ty, place, link, reason)
+                report::maybe_absent(&path, &walk.ty, place, link, reason, self.element(walk))
             });
             walk.ty = if always { Type::Invalid } else { walk.ty.without_null() };
+        }
+    }
+
+    /// The element of a list that a path in a macro begins with; a second variable may be the value of a map.
+    fn element<'w>(&self, walk: &'w Walk<'_>) -> Option<&'w str> {
+        match (&walk.base.kind, self.locals.as_slice()) {
+            (ast::ExprKind::Name(name), [only]) if only.name == *name => Some(name),
+            _ => None,
         }
     }
 

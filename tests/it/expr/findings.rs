@@ -71,6 +71,8 @@ fn absence() {
                 "nothing.x",
                 "\"${note}\"",
                 "pc[0]",
+                "[pc].map(x, x.price)",
+                "{ 'a': pc }.transformList(key, x, x.price)",
             ],
             |world, text| world.check(text).1,
         ),

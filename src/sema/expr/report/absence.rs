@@ -9,20 +9,24 @@ use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::Type;
 
-/// Reading through a value that may be null. `link` is what is read of it, `reason` when it is there.
+/// Reading through a value that may be null. `link` is what is read of it, `reason` when it is there, `element` the name
+/// of the macro's element that it belongs to, if it belongs to one.
 pub(in crate::sema::expr) fn maybe_absent(
     path: &str,
     ty: &Type,
     place: Span,
     link: &ast::Link,
     reason: Option<String>,
+    element: Option<&str>,
 ) -> Diagnostic {
     let insert = if matches!(link.kind, ast::LinkKind::Index { .. }) { "?." } else { "?" };
     let edit = Edit { span: Span::at(link.span.start as usize), text: insert.to_owned() };
-    let help = match &reason {
-        Some(condition) => format!("read it with `?.`, give a default with `??`, or read it only when `{condition}`"),
-        None => format!("read it with `?.`, give a default with `??`, or read it only when `{path} != null`"),
+    let condition = reason.clone().unwrap_or_else(|| format!("{path} != null"));
+    let last = match element {
+        Some(element) => format!("or leave out the elements without it before: `.filter({element}, {condition})`"),
+        None => format!("or read it only when `{condition}`"),
     };
+    let help = format!("read it with `?.`, give a default with `??`, {last}");
     let note = match reason {
         Some(condition) => format!("there only when `{condition}`"),
         None => "may be absent".to_owned(),
