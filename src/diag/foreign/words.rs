@@ -8,6 +8,21 @@ const EARLY: &str = "an early end is guarded: `reply value when condition`, in a
 const FUNCTIONS: &str =
     "there are no functions: a value is a `let`, several steps are a `plan` of their own, which others call";
 const PRINT: &str = "a plan prints nothing: what it tells is its `reply`, and `planrun run` shows every step";
+const ARMS: &str = "an arm names what it catches, and gives a value, a call, `do { … }` or `fail`";
+const ROUNDS: &str = "rounds carry a state, and `next null` ends them";
+const OWN_FAILURES: &str =
+    "each step says itself what to do where it fails; for several, `step x = do { … } recover … => …`";
+const NAMESPACES: &str = "namespaces of tools are named at the head of the file: `use kit`";
+const MACROS: &str = "a macro takes the name and the expression, with a comma between: `xs.map(x, x.name)`";
+const CALLS: &str = "a step calls by itself: leave the word out";
+const ENDS: &str = "what an end takes back is the `undo` of each step; what happens at the end in any case is `listener l on plan is completed || plan is failed { … }`";
+const INPUTS: &str = "inputs are the parameters of the plan: `plan name(a: string)`";
+const NO_YAML: &str = "a plan is a text of its own, and no YAML";
+const OBJECTS: &str =
+    "an object with fields that are known is `{ a: string, b?: int }`, one with others `map<string, T>`";
+const CHOICES: &str = "a choice between values is `condition ? one : other`";
+const WAITS: &str = "a step waits by itself for what it reads: leave the word out";
+const TYPED: &str = "types are known before the run: ask `x != null`, or take the cases of a union apart with `match`";
 
 /// What begins a statement elsewhere. The first word is what is recognised.
 pub static STATEMENTS: &[Phrase] = &[
@@ -28,21 +43,9 @@ pub static STATEMENTS: &[Phrase] = &[
     told("forEach x in xs { … }", "step r = each x in xs max 100 { … yield x }", LOOP),
     told("each x in xs { … }", "step r = each x in xs max 100 { … yield x }", LOOP),
     told("map x in xs { … }", "step r = each x in xs max 100 { … yield x }", LOOP),
-    told(
-        "while n > 1 { … }",
-        "step r = repeat k = 1 max 100 { … yield k next k < n ? k + 1 : null }",
-        "rounds carry a state, and `next null` ends them",
-    ),
-    told(
-        "loop { … }",
-        "step r = repeat k = 1 max 100 { … yield k next k < n ? k + 1 : null }",
-        "rounds carry a state, and `next null` ends them",
-    ),
-    told(
-        "repeat 3 { … }",
-        "step r = repeat k = 1 max 100 { … yield k next k < n ? k + 1 : null }",
-        "rounds carry a state, and `next null` ends them",
-    ),
+    told("while n > 1 { … }", "step r = repeat k = 1 max 100 { … yield k next k < n ? k + 1 : null }", ROUNDS),
+    told("loop { … }", "step r = repeat k = 1 max 100 { … yield k next k < n ? k + 1 : null }", ROUNDS),
+    told("repeat 3 { … }", "step r = repeat k = 1 max 100 { … yield k next k < n ? k + 1 : null }", ROUNDS),
     certain("elif n > 1 { … }", "else if n > 1 { … }"),
     certain("elsif n > 1 { … }", "else if n > 1 { … }"),
     certain("elseif n > 1 { … }", "else if n > 1 { … }"),
@@ -62,31 +65,11 @@ pub static STATEMENTS: &[Phrase] = &[
         "step r = match s { \"a\" => ns.tool(…), _ => ns.other(…) }",
         "of values `let v = match s { … }`",
     ),
-    told(
-        "try { … }",
-        "step a = ns.tool(…) recover transient => null",
-        "each step says itself what to do where it fails; for several, `step x = do { … } recover … => …`",
-    ),
-    told(
-        "catch (e) { … }",
-        "step a = ns.tool(…) recover transient => null",
-        "each step says itself what to do where it fails; for several, `step x = do { … } recover … => …`",
-    ),
-    told(
-        "except e { … }",
-        "step a = ns.tool(…) recover transient => null",
-        "each step says itself what to do where it fails; for several, `step x = do { … } recover … => …`",
-    ),
-    told(
-        "finally { … }",
-        "",
-        "what an end takes back is the `undo` of each step; what happens at the end in any case is `listener l on plan is completed || plan is failed { … }`",
-    ),
-    told(
-        "defer { … }",
-        "",
-        "what an end takes back is the `undo` of each step; what happens at the end in any case is `listener l on plan is completed || plan is failed { … }`",
-    ),
+    told("try { … }", "step a = ns.tool(…) recover transient => null", OWN_FAILURES),
+    told("catch (e) { … }", "step a = ns.tool(…) recover transient => null", OWN_FAILURES),
+    told("except e { … }", "step a = ns.tool(…) recover transient => null", OWN_FAILURES),
+    told("finally { … }", "", ENDS),
+    told("defer { … }", "", ENDS),
     told("throw s", "fail tool.refused \"…\"", "a failure has a class"),
     told("raise s", "fail tool.refused \"…\"", "a failure has a class"),
     told("error s", "fail tool.refused \"…\"", "a failure has a class"),
@@ -132,51 +115,27 @@ pub static STATEMENTS: &[Phrase] = &[
     told("endif", "", BLOCKS),
     told("fi", "", BLOCKS),
     told("done", "", BLOCKS),
-    told("import kit", "", "namespaces of tools are named at the head of the file: `use kit`"),
-    told("from kit", "", "namespaces of tools are named at the head of the file: `use kit`"),
-    told("include kit", "", "namespaces of tools are named at the head of the file: `use kit`"),
+    told("import kit", "", NAMESPACES),
+    told("from kit", "", NAMESPACES),
+    told("include kit", "", NAMESPACES),
     told(
         "emit s",
         "",
         "what happened is told with `set task status`, what comes from outside is waited for with `wait for signal \"name\"`",
     ),
-    told("inputs { … }", "", "inputs are the parameters of the plan: `plan name(a: string)`"),
-    told("params { … }", "", "inputs are the parameters of the plan: `plan name(a: string)`"),
+    told("inputs { … }", "", INPUTS),
+    told("params { … }", "", INPUTS),
     told("steps { … }", "", "steps stand one below the other in the plan: `step a = ns.tool(…)`"),
 ];
 
 /// What stands behind a step elsewhere, as a clause does here.
 pub static CLAUSES: &[Phrase] = &[
-    told(
-        "catch e",
-        "recover transient => …",
-        "an arm names what it catches, and gives a value, a call, `do { … }` or `fail`",
-    ),
-    told(
-        "rescue e",
-        "recover transient => …",
-        "an arm names what it catches, and gives a value, a call, `do { … }` or `fail`",
-    ),
-    told(
-        "except e",
-        "recover transient => …",
-        "an arm names what it catches, and gives a value, a call, `do { … }` or `fail`",
-    ),
-    told(
-        "fallback e",
-        "recover transient => …",
-        "an arm names what it catches, and gives a value, a call, `do { … }` or `fail`",
-    ),
-    told(
-        "on_error e",
-        "recover transient => …",
-        "an arm names what it catches, and gives a value, a call, `do { … }` or `fail`",
-    ),
-    told(
-        "on e",
-        "recover transient => …",
-        "an arm names what it catches, and gives a value, a call, `do { … }` or `fail`",
-    ),
+    told("catch e", "recover transient => …", ARMS),
+    told("rescue e", "recover transient => …", ARMS),
+    told("except e", "recover transient => …", ARMS),
+    told("fallback e", "recover transient => …", ARMS),
+    told("on_error e", "recover transient => …", ARMS),
+    told("on e", "recover transient => …", ARMS),
     certain("if flag", "when flag"),
     certain("where flag", "when flag"),
     told("unless flag", "when !flag", ""),
@@ -234,8 +193,8 @@ pub static ITEMS: &[Phrase] = &[
         "",
         "a value stands in a plan, `let a = 1`, or is the default of a parameter, `plan p(a: int = 1)`",
     ),
-    told("name: f", "plan f() { … }", "a plan is a text of its own, and no YAML"),
-    told("steps: f", "plan f() { … }", "a plan is a text of its own, and no YAML"),
+    told("name: f", "plan f() { … }", NO_YAML),
+    told("steps: f", "plan f() { … }", NO_YAML),
 ];
 
 /// Types of other languages.
@@ -266,16 +225,8 @@ pub static TYPES: &[Phrase] = &[
     certain("void", "null"),
     certain("unknown", "any"),
     certain("Any", "any"),
-    near(
-        "object",
-        "any",
-        "an object with fields that are known is `{ a: string, b?: int }`, one with others `map<string, T>`",
-    ),
-    near(
-        "Object",
-        "any",
-        "an object with fields that are known is `{ a: string, b?: int }`, one with others `map<string, T>`",
-    ),
+    near("object", "any", OBJECTS),
+    near("Object", "any", OBJECTS),
     near("dict", "map<string, any>", "fields that are known are written out: `{ a: string, b?: int }`"),
     near("list", "any[]", "say of what: `string[]`"),
     near("array", "any[]", "say of what: `string[]`"),
@@ -313,36 +264,28 @@ pub static MARKS: &[Phrase] = &[
     told("--", "", "a value never changes: name another one, `let m = n - 1`"),
     told("+=", "", "a value never changes: name another one, `let m = n + 1`"),
     told("-=", "", "a value never changes: name another one, `let m = n - 1`"),
-    told("=>", "", "a macro takes the name and the expression, with a comma between: `xs.map(x, x.name)`"),
-    told("->", "", "a macro takes the name and the expression, with a comma between: `xs.map(x, x.name)`"),
-    told("lambda", "", "a macro takes the name and the expression, with a comma between: `xs.map(x, x.name)`"),
+    told("=>", "", MACROS),
+    told("->", "", MACROS),
+    told("lambda", "", MACROS),
     told(
         "for",
         "",
         "a list is made from another one with `xs.map(x, x.name)`, with calls in it by a step `each x in xs max 100 { … }`",
     ),
     told("...", "", "a list is extended with `xs + [x]`, an object is written out: `{ a: x.a, b: 1 }`"),
-    told("if", "", "a choice between values is `condition ? one : other`"),
-    told("then", "", "a choice between values is `condition ? one : other`"),
+    told("if", "", CHOICES),
+    told("then", "", CHOICES),
     told(
         "new",
         "",
         "there are no objects to make: an object is `{ a: 1 }`, a list `[1, 2]`, the time a step, `step now = sys.now()`",
     ),
-    told("await", "", "a step waits by itself for what it reads: leave the word out"),
-    told(
-        "typeof",
-        "",
-        "types are known before the run: ask `x != null`, or take the cases of a union apart with `match`",
-    ),
-    told(
-        "instanceof",
-        "",
-        "types are known before the run: ask `x != null`, or take the cases of a union apart with `match`",
-    ),
+    told("await", "", WAITS),
+    told("typeof", "", TYPED),
+    told("instanceof", "", TYPED),
     told("spawn", "", "reads run at the same time by themselves, effects in `parallel { … }`: leave the word out"),
-    told("async", "", "a step waits by itself for what it reads: leave the word out"),
-    told("call", "", "a step calls by itself: leave the word out"),
-    told("run", "", "a step calls by itself: leave the word out"),
-    told("invoke", "", "a step calls by itself: leave the word out"),
+    told("async", "", WAITS),
+    told("call", "", CALLS),
+    told("run", "", CALLS),
+    told("invoke", "", CALLS),
 ];
