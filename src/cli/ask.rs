@@ -11,7 +11,7 @@ use super::arguments::{RunArguments, RunFormat};
 use super::question::{Asked, more_questions};
 use super::workspace::real_host;
 use super::{Failure, Terminal};
-use crate::diag::render::visible_line;
+use crate::diag::render::{Language, visible_line};
 use crate::engine::{Answering, Asker, Asking, Outcome};
 use crate::journal::{AnswerError, FormField, Given, Question, Waiting};
 use crate::types::{Literal, Type, decode, from_schema};
@@ -93,7 +93,10 @@ impl Asker for AtTerminal {
 fn put(asking: &Asking, terminal: Terminal) -> Option<Given> {
     let question = &asking.question;
     if let Some(refused) = &asking.refused {
-        terminal.complain(&format!("not taken: {refused}"));
+        terminal.complain(&match terminal.look.language {
+            Language::En => format!("not taken: {refused}"),
+            Language::Zh => format!("未接受：{refused}"),
+        });
     }
     let asked = Asked { project: None, run: None, path: &asking.path, question };
     terminal.say_plainly(&asked.told(real_host().now(), terminal.look));
@@ -132,30 +135,70 @@ pub(super) fn reply(question: &Question, may_skip: bool, terminal: Terminal) -> 
     }
 }
 
-/// One of some words; the first letter is enough.
-fn choice(words: &[&'static str], may_skip: bool, terminal: Terminal) -> Result<&'static str, Reply> {
-    let all: Vec<&'static str> =
-        words.iter().copied().chain(["skip", "quit"].into_iter().filter(|_| may_skip)).collect();
-    let (last, rest) = all.split_last().ok_or(Reply::Gone)?;
+/// What somebody may say to a question.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Word {
+    Yes,
+    No,
+    FillIn,
+    Skip,
+    Quit,
+}
+
+impl Word {
+    /// In English, whose first letter is enough in every language, and in Chinese.
+    fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Yes => ("yes", "是"),
+            Self::No => ("no", "否"),
+            Self::FillIn => ("fill in", "填写"),
+            Self::Skip => ("skip", "跳过"),
+            Self::Quit => ("quit", "退出"),
+        }
+    }
+
+    fn is(self, said: &str) -> bool {
+        let (english, chinese) = self.names();
+        said == english || said == chinese || (said.len() == 1 && english.starts_with(said))
+    }
+
+    /// Asks for one of some words.
+    fn asked(words: &[Self], language: Language) -> String {
+        let name = |word: &Self| match (language, word.names()) {
+            (Language::En, (english, _)) => english.to_owned(),
+            (Language::Zh, (english, chinese)) => format!("{chinese}({})", english.get(..1).unwrap_or_default()),
+        };
+        let Some((last, rest)) = words.split_last() else { return String::new() };
+        let rest: Vec<String> = rest.iter().map(name).collect();
+        match language {
+            Language::En => format!("{} or {}? ", rest.join(", "), name(last)),
+            Language::Zh => format!("{}或{}？ ", rest.join("、"), name(last)),
+        }
+    }
+}
+
+/// Asks until one of the words is said.
+fn choice(words: &[Word], may_skip: bool, terminal: Terminal) -> Result<Word, Reply> {
+    let skips = [Word::Skip, Word::Quit].into_iter().filter(|_| may_skip);
+    let all: Vec<Word> = words.iter().copied().chain(skips).collect();
     loop {
-        terminal.say_plainly(&format!("{} or {last}? ", rest.join(", ")));
+        terminal.say_plainly(&Word::asked(&all, terminal.look.language));
         let said = read_line().ok_or(Reply::Gone)?.to_lowercase();
-        let meant = all.iter().find(|word| **word == said || (said.len() == 1 && word.starts_with(&said)));
-        match meant {
-            Some(&"skip") => return Err(Reply::Skipped),
-            Some(&"quit") => return Err(Reply::Gone),
-            Some(word) => return Ok(word),
+        match all.iter().find(|word| word.is(&said)) {
+            Some(Word::Skip) => return Err(Reply::Skipped),
+            Some(Word::Quit) => return Err(Reply::Gone),
+            Some(word) => return Ok(*word),
             None => {}
         }
     }
 }
 
 fn decision(may_skip: bool, terminal: Terminal) -> Result<bool, Reply> {
-    Ok(choice(&["yes", "no"], may_skip, terminal)? == "yes")
+    Ok(choice(&[Word::Yes, Word::No], may_skip, terminal)? == Word::Yes)
 }
 
 fn begins(terminal: Terminal) -> Result<(), Reply> {
-    choice(&["fill in"], true, terminal).map(drop)
+    choice(&[Word::FillIn], true, terminal).map(drop)
 }
 
 fn fields(question: &Question, terminal: Terminal) -> Result<serde_json::Map<String, Json>, Reply> {
@@ -170,9 +213,15 @@ fn fields(question: &Question, terminal: Terminal) -> Result<serde_json::Map<Str
 
 /// What is said of a field; nothing where what stands in it may stay.
 fn value(field: &FormField, stands: bool, terminal: Terminal) -> Result<Option<Json>, Reply> {
-    let keep = if stands { ", nothing keeps what stands there" } else { "" };
+    let (name, ty) = (&field.name, &field.ty);
+    let asked = match (terminal.look.language, stands) {
+        (Language::En, false) => format!("{name} ({ty}): "),
+        (Language::En, true) => format!("{name} ({ty}, nothing keeps what stands there): "),
+        (Language::Zh, false) => format!("{name}（{ty}）： "),
+        (Language::Zh, true) => format!("{name}（{ty}，不填则保留现有内容）： "),
+    };
     loop {
-        terminal.say_plainly(&visible_line(&format!("{} ({}{keep}): ", field.name, field.ty)));
+        terminal.say_plainly(&visible_line(&asked));
         let text = read_line().ok_or(Reply::Gone)?;
         if text.is_empty() && stands {
             return Ok(None);
@@ -206,6 +255,15 @@ pub(super) fn read_line() -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_may_be_said_is_asked_for_in_each_language_and_understood_in_both() {
+        let words = [Word::Yes, Word::No, Word::Quit];
+        assert_eq!(Word::asked(&words, Language::En), "yes, no or quit? ");
+        assert_eq!(Word::asked(&words, Language::Zh), "是(y)、否(n)或退出(q)？ ");
+        let meant = |said: &str| words.iter().position(|word| word.is(said));
+        assert_eq!(["y", "yes", "是", "退出", "是的", ""].map(meant), [Some(0), Some(0), Some(0), Some(2), None, None]);
+    }
 
     #[test]
     fn typed_text_becomes_what_the_field_wants() {
