@@ -228,6 +228,68 @@ fn b4_parts_of_arguments_are_decided_where_they_are_known() {
 }
 
 #[test]
+fn b4_what_no_other_keyword_looks_at_is_decided_where_it_is_known() {
+    use Said::{Broken, Fits, Open};
+    let cases: Vec<Case> = vec![
+        (
+            json!({"properties": {"o": {"type": "object", "allOf": [{"properties": {"x": {"type": "integer"}}}],
+                "patternProperties": {"^n_": {}}, "unevaluatedProperties": false}}}),
+            &[
+                ("step x = a.t(o: { x: g.number, n_y: g.text })", Fits),
+                ("step x = a.t(o: { x: g.number, y: g.text })", Broken),
+            ],
+        ),
+        (
+            json!({"properties": {"o": {"type": "object", "properties": {"kind": {"type": "string"}},
+                "if": {"properties": {"kind": {"const": "a"}}, "required": ["kind"]},
+                "then": {"properties": {"x": {}}}, "else": {"$ref": "#/$defs/other"}, "unevaluatedProperties": false}},
+                "$defs": {"other": {"properties": {"y": {"type": "string"}}}}}),
+            &[
+                ("step x = a.t(o: { kind: \"a\", x: g.text })", Fits),
+                ("step x = a.t(o: { kind: \"a\", y: g.text })", Broken),
+                ("step x = a.t(o: { kind: \"b\", y: g.text })", Fits),
+                ("step x = a.t(o: { kind: g.text, y: g.text })", Open),
+                ("step x = a.t(o: { kind: g.text, z: g.text })", Broken),
+            ],
+        ),
+        (
+            json!({"properties": {"o": {"type": "object", "anyOf": [{"required": ["x"], "properties": {"x": {"type": "string"}}},
+                {"required": ["y"], "properties": {"y": {"type": "string"}}}],
+                "dependentSchemas": {"x": {"properties": {"z": {}}}}, "unevaluatedProperties": {"type": "integer"}}}}),
+            &[
+                ("step x = a.t(o: { x: g.text, y: g.text, z: g.text, more: g.number })", Fits),
+                ("step x = a.t(o: { y: g.text, z: g.text })", Broken),
+                ("step x = a.t(o: { y: g.text, z: g.number })", Fits),
+            ],
+        ),
+        (
+            json!({"properties": {"p": {"type": "array", "prefixItems": [{"type": "string"}], "contains": {"type": "boolean"},
+                "minContains": 0, "unevaluatedItems": {"type": "integer"}}}}),
+            &[("step x = a.t(p: [g.text, g.flag, g.number])", Fits), ("step x = a.t(p: [g.text, g.text])", Broken)],
+        ),
+        (
+            json!({"properties": {"p": {"type": "array", "items": {"type": "string"},
+                "oneOf": [{"prefixItems": [true], "minItems": 1, "maxItems": 1}, {"items": true, "minItems": 2}],
+                "unevaluatedItems": false}}}),
+            &[("step x = a.t(p: [g.text])", Fits), ("step x = a.t(p: [g.text, g.text, g.text])", Fits)],
+        ),
+        (
+            json!({"properties": {"p": {"type": "array", "allOf": [{"items": {"type": "string"}}], "unevaluatedItems": false}}}),
+            &[("step x = a.t(p: g.list)", Fits)],
+        ),
+        (
+            json!({"properties": {"p": {"type": "array", "prefixItems": [{}], "unevaluatedItems": {"type": "string"}}}}),
+            &[("step x = a.t(p: g.list)", Fits)],
+        ),
+        (
+            json!({"properties": {"p": {"type": "array", "prefixItems": [{}], "unevaluatedItems": false}}}),
+            &[("step x = a.t(p: g.list)", Open), ("step x = a.t(p: [g.number, g.number])", Broken)],
+        ),
+    ];
+    judge(cases);
+}
+
+#[test]
 fn b14_r10_14_formats_are_asked_of_constants() {
     use Said::{Broken, Fits, Open};
     let cases = [

@@ -298,7 +298,7 @@ fn list<'a>(schema: &'a Map<String, Json>, keyword: &str) -> &'a [Json] {
 }
 
 /// Whether all properties that the schema evaluates stand in its own `properties`.
-pub(super) fn is_plain(schema: &Map<String, Json>) -> bool {
+fn is_plain(schema: &Map<String, Json>) -> bool {
     const OTHERS: [&str; 12] = [
         "$ref",
         "$dynamicRef",

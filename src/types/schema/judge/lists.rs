@@ -6,7 +6,7 @@ use super::kinds::Kinds;
 use super::{Draft, Judge, Known, Verdict, count, equal, list};
 
 /// The elements of a list, as far as they are known.
-enum Elements {
+pub(super) enum Elements {
     All(Vec<Known>),
     /// Any number of such.
     AnyNumber(Known),
@@ -39,6 +39,7 @@ impl Judge<'_> {
             "minItems" | "maxItems" => length(keyword, wanted, &elements),
             "uniqueItems" if *wanted == Json::Bool(true) => unique(&elements),
             "uniqueItems" => Verdict::Fits,
+            "unevaluatedItems" => self.unevaluated_elements(wanted, schema, known),
             _ => Verdict::Unknown,
         }
     }
@@ -99,7 +100,7 @@ impl Judge<'_> {
     }
 }
 
-fn elements(known: &Known) -> Option<Elements> {
+pub(super) fn elements(known: &Known) -> Option<Elements> {
     match known.clone().opened() {
         Known::List(all) => Some(Elements::All(all)),
         Known::Elements(element) => Some(Elements::AnyNumber(*element)),

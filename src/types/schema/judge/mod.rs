@@ -6,6 +6,7 @@ mod known;
 mod lists;
 mod objects;
 mod scalars;
+mod unevaluated;
 
 use std::cell::Cell;
 
@@ -159,14 +160,26 @@ impl<'s> Judge<'s> {
         if object.is_empty() {
             return Verdict::Fits;
         }
-        if self.work.get() >= MOST_WORK || self.depth.get() >= MOST_DEPTH {
+        if !self.enter() {
             return Verdict::Unknown;
         }
-        self.work.set(self.work.get() + 1);
-        self.depth.set(self.depth.get() + 1);
         let verdict = self.alternatives(object, known);
-        self.depth.set(self.depth.get() - 1);
+        self.leave();
         verdict
+    }
+
+    /// Begins to look at a schema; false where it is too much.
+    fn enter(&self) -> bool {
+        let may = self.work.get() < MOST_WORK && self.depth.get() < MOST_DEPTH;
+        if may {
+            self.work.set(self.work.get() + 1);
+            self.depth.set(self.depth.get() + 1);
+        }
+        may
+    }
+
+    fn leave(&self) {
+        self.depth.set(self.depth.get() - 1);
     }
 
     /// What nobody knows is judged once for each thing that it can be.
@@ -244,11 +257,14 @@ impl<'s> Judge<'s> {
     }
 
     fn reference(&self, reference: &Json, known: &Known) -> Verdict {
-        let target = reference.as_str().filter(|_| self.plain_references).and_then(|text| {
-            let pointer = decode_percent(text.strip_prefix('#')?);
-            self.document.pointer(&pointer)
-        });
-        target.map_or(Verdict::Unknown, |target| self.schema(target, known))
+        self.target(reference).map_or(Verdict::Unknown, |target| self.schema(target, known))
+    }
+
+    /// The schema that a reference leads to, where that can be told.
+    fn target(&self, reference: &Json) -> Option<&'s Json> {
+        let text = reference.as_str().filter(|_| self.plain_references)?;
+        let pointer = decode_percent(text.strip_prefix('#')?);
+        self.document.pointer(&pointer)
     }
 
     fn any_of(&self, schemas: &[Json], known: &Known) -> Verdict {

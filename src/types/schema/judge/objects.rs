@@ -6,7 +6,6 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value as Json, json};
 
-use super::super::read::is_plain;
 use super::kinds::Kinds;
 use super::{Draft, Judge, Known, KnownField, Verdict, count, list};
 use crate::types::{Rest, Type};
@@ -18,15 +17,15 @@ pub(super) struct Subject<'k> {
 }
 
 /// An object, as far as it is known.
-struct Object<'k> {
-    fields: Cow<'k, [KnownField]>,
+pub(super) struct Object<'k> {
+    pub(super) fields: Cow<'k, [KnownField]>,
     /// What further fields are; nothing where there are none.
-    rest: Option<Known>,
+    pub(super) rest: Option<Known>,
 }
 
 /// Whether a field is there.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Presence {
+pub(super) enum Presence {
     Sure,
     Open,
     Never,
@@ -43,7 +42,7 @@ impl<'k> Subject<'k> {
 }
 
 impl<'k> Object<'k> {
-    fn of(known: &'k Known) -> Option<Self> {
+    pub(super) fn of(known: &'k Known) -> Option<Self> {
         if let Known::Object { fields, rest } = known {
             return Some(Self { fields: Cow::Borrowed(fields), rest: further(rest) });
         }
@@ -55,7 +54,7 @@ impl<'k> Object<'k> {
         self.fields.iter().find(|field| *field.name == *name)
     }
 
-    fn presence(&self, name: &str) -> Presence {
+    pub(super) fn presence(&self, name: &str) -> Presence {
         match (self.field(name), &self.rest) {
             (Some(field), _) if field.sure => Presence::Sure,
             (Some(_), _) | (None, Some(_)) => Presence::Open,
@@ -98,7 +97,7 @@ impl Judge<'_> {
             "properties" => self.properties(wanted, object),
             "patternProperties" => self.pattern_properties(wanted, object),
             "additionalProperties" => self.additional(wanted, schema, object),
-            "unevaluatedProperties" if is_plain(schema) => self.additional(wanted, schema, object),
+            "unevaluatedProperties" => self.unevaluated_fields(wanted, schema, known, object),
             "propertyNames" => self.names(wanted, object),
             "minProperties" | "maxProperties" => size(keyword, wanted, object),
             "dependentRequired" | "dependentSchemas" => self.dependent(wanted, object, known),
@@ -108,7 +107,7 @@ impl Judge<'_> {
     }
 
     /// A field held against a schema; one that need not be there decides nothing.
-    fn field(&self, schema: &Json, field: &KnownField) -> Verdict {
+    pub(super) fn field(&self, schema: &Json, field: &KnownField) -> Verdict {
         let verdict = self.schema(schema, &field.value).within(&field.name);
         if field.sure { verdict } else { verdict.if_there() }
     }
@@ -183,7 +182,7 @@ impl Judge<'_> {
     }
 
     /// Whether a name matches a pattern; nothing where the pattern cannot be used.
-    fn matches(&self, pattern: &str, name: &str) -> Option<bool> {
+    pub(super) fn matches(&self, pattern: &str, name: &str) -> Option<bool> {
         match self.leaf("pattern", &json!(pattern), &json!(name)) {
             Verdict::Fits => Some(true),
             Verdict::Cannot(_) => Some(false),
