@@ -100,8 +100,10 @@ impl Writer<'_> {
 
     /// A call that changes something.
     fn changing_call(&mut self) -> Option<String> {
-        if self.other.is_some_and(|other| !other.floats) && self.dice.one_in(8) {
-            return Some(self.plan_call().text);
+        if self.dice.one_in(8)
+            && let Some(called) = self.plan_call(true)
+        {
+            return Some(called.text);
         }
         let acts: Vec<usize> =
             (0..self.catalog.tools.len()).filter(|tool| !self.catalog.tools[*tool].floats()).collect();

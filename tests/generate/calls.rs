@@ -1,11 +1,14 @@
 //! Calls of tools and plans: their arguments and their clauses.
 
 use std::fmt::Write as _;
+use std::rc::Rc;
 
-use super::catalog::{Limit, Parameter};
-use super::plan::{OTHER, Writer};
+use super::catalog::{Callable, Pair, Parameter};
+use super::contracts::{Given, Row, filled};
+use super::expressions::Level;
+use super::plan::{OTHER, PlanHead, Writer};
 use super::readable::Readable;
-use super::ty::Ty;
+use super::ty::{self, Ty};
 use super::words;
 
 /// A call as text, and what is known of it.
@@ -14,13 +17,17 @@ pub struct Called {
     pub returns: Ty,
     /// The number of its tool; nothing for a plan.
     pub tool: Option<usize>,
+    pub plan: Option<Rc<PlanHead>>,
 }
 
 impl Writer<'_> {
     /// A call of anything that may be called here.
     pub fn call(&mut self) -> Called {
-        if !self.only_reads && self.other.is_some() && self.dice.one_in(8) {
-            return self.plan_call();
+        if !self.only_reads
+            && self.dice.one_in(8)
+            && let Some(called) = self.plan_call(false)
+        {
+            return called;
         }
         let only_reads = self.only_reads;
         let tools: Vec<usize> =
@@ -34,27 +41,48 @@ impl Writer<'_> {
         self.note_call(tool);
         let catalog = self.catalog;
         let called = &catalog.tools[tool];
+        let given = called.together.as_ref().map(|pair| *self.dice.pick(pair.said.keeps));
         let mut arguments = Vec::new();
-        for parameter in &called.parameters {
-            if parameter.required || self.dice.one_in(2) {
-                arguments.push(format!("{}: {}", parameter.name, self.argument(parameter)));
-            }
+        for (place, parameter) in called.parameters.iter().enumerate() {
+            let value = match given_at(called, place, given) {
+                Some(Given::Absent) => continue,
+                Some(Given::True) => "true".to_owned(),
+                Some(Given::False) => "false".to_owned(),
+                // What may be null might be left out.
+                Some(Given::There) => self.value(&parameter.ty, 2).text,
+                None if parameter.required || self.dice.one_in(2) => self.argument(parameter),
+                None => continue,
+            };
+            arguments.push(format!("{}: {value}", parameter.name));
         }
-        Called { text: self.broken(&called.path(), &arguments), returns: called.returns.clone(), tool: Some(tool) }
+        let mut text = self.broken(&called.path(), &arguments);
+        if let Some(Pair { said, .. }) = &called.together {
+            let broken = said.breaks[self.marks.count() % said.breaks.len()];
+            text = self.marks.around(said.name, &text, literal_call(called, broken));
+        }
+        Called { text, returns: called.returns.clone(), tool: Some(tool), plan: None }
     }
 
-    pub fn plan_call(&mut self) -> Called {
-        self.note_other();
-        let Some(other) = self.other else { return self.tool_call(0) };
+    /// A call of a plan of this file or of the other one; `changes`: of one that does not only look.
+    pub fn plan_call(&mut self, changes: bool) -> Option<Called> {
+        let may = |plan: &&Rc<PlanHead>| !(changes && plan.floats);
+        let mut plans: Vec<(String, Rc<PlanHead>)> =
+            self.own.iter().filter(may).map(|plan| (plan.name.clone(), plan.clone())).collect();
+        plans.extend(self.other.as_ref().filter(may).map(|plan| (format!("{OTHER}.{}", plan.name), plan.clone())));
+        if plans.is_empty() {
+            return None;
+        }
+        let (path, plan) = self.dice.pick(&plans).clone();
+        self.note_plan(&plan, path.len() > plan.name.len());
         let mut arguments = Vec::new();
-        for input in &other.parameters {
+        for input in &plan.parameters {
             if input.required || self.dice.one_in(2) {
                 let value = self.value(&input.ty, 1).text;
                 arguments.push(format!("{}: {value}", input.name));
             }
         }
-        let text = self.broken(&format!("{OTHER}.{}", other.name), &arguments);
-        Called { text, returns: other.returns.clone(), tool: None }
+        let text = self.broken(&path, &arguments);
+        Some(Called { text, returns: plan.returns.clone(), tool: None, plan: Some(plan) })
     }
 
     /// A call on one line, or with a line for each argument.
@@ -68,22 +96,47 @@ impl Writer<'_> {
     }
 
     fn argument(&mut self, parameter: &Parameter) -> String {
-        let constant = match parameter.limit {
-            Limit::None if parameter.required => return self.value(&parameter.ty, 2).text,
-            Limit::None => return self.value(&parameter.ty.clone().optional(), 2).text,
-            Limit::Range => self.dice.between(1, 100).to_string(),
-            Limit::NotEmpty => format!("\"{}\"", self.dice.pick(&["someone", "某人", "x"])),
-            Limit::Pattern => format!("\"WZ{:03}\"", self.dice.below(1000)),
+        let Some(row) = parameter.row else {
+            let optional = parameter.ty.clone().optional();
+            return self.value(if parameter.required { &parameter.ty } else { &optional }, 2).text;
         };
-        // Only the run can tell whether what is read keeps the rest of the contract.
+        // Only the run can tell whether what is read keeps the contract.
         let paths = self.readables();
-        let may = |path: &&Readable| path.exact && !path.constant && fits(&path.ty, parameter);
+        let may = |path: &&Readable| row.whole && path.exact && !path.constant && can_keep(&path.ty, parameter);
         let fitting: Vec<&Readable> = paths.iter().filter(may).collect();
-        if fitting.is_empty() || !self.dice.one_in(4) {
-            return constant;
+        if !fitting.is_empty() && self.dice.one_in(4) {
+            let path = (*self.dice.pick(&fitting)).clone();
+            return self.read(&path).text;
         }
-        let path = (*self.dice.pick(&fitting)).clone();
-        self.read(&path).text
+        let text = if self.dice.one_in(8) {
+            self.one_of_two(row)
+        } else {
+            let number = self.dice.below(row.keeps.len());
+            self.keeping(row, number)
+        };
+        let broken = row.breaks[self.marks.count() % row.breaks.len()];
+        self.marks.around(row.name, &text, filled(broken, Ty::literal))
+    }
+
+    /// One of two values, each of which keeps a contract whatever is read in it.
+    fn one_of_two(&mut self, row: &Row) -> String {
+        let first = self.dice.below(row.keeps.len());
+        let second = (first + 1) % row.keeps.len();
+        let condition = if first == second { None } else { self.condition(0) };
+        let Some(condition) = condition else { return self.keeping(row, first) };
+        let known = self.scope.mark();
+        self.scope.hold(&condition.text);
+        self.settle(&condition.text, None);
+        let one = self.keeping(row, first);
+        self.scope.forget(known);
+        self.settle(&condition.text, None);
+        let other = self.keeping(row, second);
+        self.scope.forget(known);
+        format!("{} ? {one} : {other}", condition.at(Level::Or))
+    }
+
+    fn keeping(&mut self, row: &Row, number: usize) -> String {
+        filled(row.keeps[number], |ty| self.value(ty, 1).text)
     }
 
     /// The clauses of a step that calls a tool, `when`, `after` and `recover` aside.
@@ -198,7 +251,36 @@ impl Writer<'_> {
     }
 }
 
-/// Whether what is read can keep the contract: of words the check knows that none matches the pattern.
-fn fits(ty: &Ty, parameter: &Parameter) -> bool {
-    ty.fits(&parameter.ty) && (parameter.limit != Limit::Pattern || !matches!(ty, Ty::Words(_)))
+/// How a call gives the parameter at a place, where its contract says something of it and another one.
+fn given_at(called: &Callable, place: usize, given: Option<(Given, Given)>) -> Option<Given> {
+    let (pair, (first, second)) = (called.together.as_ref()?, given?);
+    match place {
+        _ if place == pair.first => Some(first),
+        _ if place == pair.second => Some(second),
+        _ => None,
+    }
+}
+
+/// A call that reads nothing, with what must be there and the pair as it is given.
+fn literal_call(called: &Callable, given: (Given, Given)) -> String {
+    let mut arguments = Vec::new();
+    for (place, parameter) in called.parameters.iter().enumerate() {
+        let value = match given_at(called, place, Some(given)) {
+            Some(Given::Absent) => continue,
+            Some(Given::False) => "false".to_owned(),
+            Some(Given::True) => "true".to_owned(),
+            None if !parameter.required => continue,
+            None | Some(Given::There) => match parameter.row {
+                Some(row) => filled(row.keeps[0], Ty::literal),
+                None => parameter.ty.literal(),
+            },
+        };
+        arguments.push(format!("{}: {value}", parameter.name));
+    }
+    format!("{}({})", called.path(), arguments.join(", "))
+}
+
+/// Whether what is read can keep the contract: of words the check may know that none does.
+fn can_keep(ty: &Ty, parameter: &Parameter) -> bool {
+    ty::closed(ty) == ty::closed(&parameter.ty)
 }

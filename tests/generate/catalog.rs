@@ -6,6 +6,7 @@ use std::rc::Rc;
 use serde_json::{Value as Json, json};
 
 use super::Dice;
+use super::contracts::{ROWS, Row, TOGETHER, Together};
 use super::ty::{self, Field, Object, Ty};
 use super::words;
 
@@ -29,6 +30,8 @@ pub struct Callable {
     pub returns: Ty,
     pub effect: &'static str,
     pub fails: Vec<&'static str>,
+    /// What its contract says of two of its parameters.
+    pub together: Option<Pair>,
     /// The text of its `tool` item, where it has one.
     pub item: Option<String>,
     schema: Json,
@@ -38,19 +41,15 @@ pub struct Parameter {
     pub name: &'static str,
     pub ty: Ty,
     pub required: bool,
-    pub limit: Limit,
+    /// What its schema says beyond its type.
+    pub row: Option<&'static Row>,
 }
 
-/// What a schema says of an argument beyond its type.
-#[derive(Clone, Copy, PartialEq)]
-pub enum Limit {
-    None,
-    /// From 1 to 100.
-    Range,
-    /// At least one character.
-    NotEmpty,
-    /// Two capital letters and three digits.
-    Pattern,
+/// Two parameters of a tool, by their positions, and what its contract says of them.
+pub struct Pair {
+    pub said: &'static Together,
+    pub first: usize,
+    pub second: usize,
 }
 
 pub struct Catalog {
@@ -112,7 +111,9 @@ impl Catalog {
                 tool.effect = "read";
             }
             let (schema, errors) = (tool.input(dice), tool.errors());
-            if dice.one_in(4) {
+            // An item says no more of a type than the generator knows.
+            let whole = tool.parameters.iter().all(|parameter| parameter.row.is_none_or(|row| row.whole));
+            if whole && dice.one_in(4) {
                 tool.returns = ty::opened(&tool.returns);
                 tool.schema = tool.returns.schema(dice, true);
                 tool.item = Some(tool.written(dice));
@@ -133,13 +134,15 @@ impl Catalog {
 
 fn callable(dice: &mut Dice, namespace: &'static str, verb: &str) -> Callable {
     let count = dice.below(5);
-    let parameters = words::fields(dice, count).into_iter().map(|name| parameter(dice, name)).collect();
+    let mut parameters: Vec<Parameter> =
+        words::fields(dice, count).into_iter().map(|name| parameter(dice, name)).collect();
+    let together = if count > 1 && dice.one_in(4) { Some(pair(dice, &mut parameters)) } else { None };
     let returns = if dice.one_in(8) { ty::any(dice, 1, false) } else { result(dice) };
     let name = if verb.contains('-') { format!("`{verb}`") } else { verb.to_owned() };
     let effect = *dice.pick(&["read", "read", "read", "pure", "idempotent", "effect"]);
     let fails = ERRORS.iter().filter(|_| dice.one_in(4)).copied().collect();
     let schema = returns.schema(dice, true);
-    Callable { namespace, name, parameters, returns, effect, fails, item: None, schema }
+    Callable { namespace, name, parameters, returns, effect, fails, together, item: None, schema }
 }
 
 /// An object that is worth reading: among its fields a list, an enumeration and something that may be absent.
@@ -160,14 +163,27 @@ fn result(dice: &mut Dice) -> Ty {
 
 fn parameter(dice: &mut Dice, name: &'static str) -> Parameter {
     let depth = if dice.one_in(3) { 2 } else { 0 };
-    let ty = ty::any(dice, depth, false);
-    let limit = match ty {
-        Ty::Int if dice.one_in(3) => Limit::Range,
-        Ty::Str if dice.one_in(4) => Limit::NotEmpty,
-        Ty::Str if dice.one_in(6) => Limit::Pattern,
-        _ => Limit::None,
-    };
-    Parameter { name, ty, required: !dice.one_in(3), limit }
+    let row = dice.one_in(4).then(|| dice.pick(ROWS));
+    let ty = row.map_or_else(|| ty::any(dice, depth, false), |row| (row.ty)());
+    Parameter { name, ty, required: !dice.one_in(3), row }
+}
+
+/// Says something of two parameters, which then need not be there.
+fn pair(dice: &mut Dice, parameters: &mut [Parameter]) -> Pair {
+    let said = dice.pick(TOGETHER);
+    let first = dice.below(parameters.len());
+    let second = (first + dice.between(1, parameters.len() - 1)) % parameters.len();
+    for (parameter, truth) in [(first, said.asks_truth()), (second, false)] {
+        let parameter = &mut parameters[parameter];
+        parameter.required = false;
+        if truth {
+            parameter.ty = Ty::Bool;
+        } else if parameter.row.is_some() {
+            parameter.ty = Ty::Str;
+        }
+        parameter.row = None;
+    }
+    Pair { said, first, second }
 }
 
 impl Callable {
@@ -182,21 +198,25 @@ impl Callable {
 
     /// The JSON Schema of its arguments.
     fn input(&self, dice: &mut Dice) -> Json {
-        let mut properties = serde_json::Map::new();
+        let (mut properties, mut definitions) = (serde_json::Map::new(), serde_json::Map::new());
         for parameter in &self.parameters {
-            // Formats belong to results: what a plan makes need not look like an address.
-            let mut schema = parameter.ty.schema(dice, false);
-            match parameter.limit {
-                Limit::None => {}
-                Limit::Range => schema = json!({"type": "integer", "minimum": 1, "maximum": 100}),
-                Limit::NotEmpty => schema = json!({"type": "string", "minLength": 1}),
-                Limit::Pattern => schema = json!({"type": "string", "pattern": "^[A-Z]{2}[0-9]{3}$"}),
-            }
+            // Formats belong to rows and results: what else a plan makes need not look like an address.
+            let schema = parameter.row.map_or_else(|| parameter.ty.schema(dice, false), Row::schema);
+            definitions.extend(parameter.row.and_then(Row::definition).map(|(name, schema)| (name.to_owned(), schema)));
             properties.insert(parameter.name.to_owned(), schema);
         }
         let required = self.parameters.iter().filter(|parameter| parameter.required).map(|parameter| parameter.name);
         let required: Vec<&str> = required.collect();
-        json!({"type": "object", "properties": properties, "required": required})
+        let mut schema = json!({"type": "object", "properties": properties, "required": required});
+        if !definitions.is_empty() {
+            schema["$defs"] = Json::Object(definitions);
+        }
+        if let Some(Pair { said, first, second }) = &self.together
+            && let Json::Object(more) = (said.schema)(self.parameters[*first].name, self.parameters[*second].name)
+        {
+            schema.as_object_mut().unwrap().extend(more);
+        }
+        schema
     }
 
     fn errors(&self) -> Json {

@@ -6,19 +6,22 @@ use std::fmt::Write as _;
 use super::expressions::{Level, Text};
 use super::plan::Writer;
 use super::scope::Kind;
-use super::ty::{Field, Object, Ty};
+use super::ty::{self, Field, Object, Ty};
 use super::words;
 
 /// A task that is still to be set.
 pub struct Task {
     name: String,
     statuses: &'static [&'static str],
+    /// A field of its context beside the note.
+    more: Ty,
 }
 
 /// What tasks go through; the second one is what a plan sets.
 const STATUSES: [&[&str]; 3] = [&["open", "done"], &["offen", "läuft", "done", "failed"], &["新", "cancelled"]];
 /// The context of a task: what is set, and what listeners read.
 const NOTE: &str = "note";
+const MORE: &str = "more";
 
 impl Writer<'_> {
     /// The tasks of a plan, as text and for [`Writer::milestones`].
@@ -30,14 +33,16 @@ impl Writer<'_> {
         for _ in 0..self.dice.below(3) {
             let name = self.names.value(self.dice);
             let statuses = *self.dice.pick(&STATUSES);
+            let more = ty::closed(&ty::any(self.dice, 1, true)).present();
             writeln!(
                 text,
-                "    task {name} \"{}\" statuses [{}] {{ {NOTE}: string }}",
+                "    task {name} \"{}\" statuses [{}] {{ {NOTE}: string, {MORE}: {} }}",
                 words::sentence(self.dice),
-                statuses.join(", ")
+                statuses.join(", "),
+                more.text()
             )
             .unwrap();
-            tasks.push(Task { name, statuses });
+            tasks.push(Task { name, statuses, more });
         }
         tasks
     }
@@ -52,25 +57,49 @@ impl Writer<'_> {
                 self.scope.hold(&guard.text);
                 self.settle(&guard.text, None);
             }
-            let note = self.template(1).text;
+            let (note, more) = (self.template(1).text, self.value(&task.more, 1).text);
             self.scope.forget(known);
-            write!(text, "    set {} {status} {{ {NOTE}: {note} }}", task.name).unwrap();
+            write!(text, "    set {} {status} {{ {NOTE}: {note}, {MORE}: {more} }}", task.name).unwrap();
             if let Some(guard) = guard {
                 write!(text, " when {}", guard.text).unwrap();
             }
             text.push('\n');
             let event = format!("{} is {status}", task.name);
-            self.listener(&event, Some(context()), text);
+            self.listener(&event, Brought::One(context(&task.more)), text);
         }
-        let steps: Vec<String> = self.own_steps();
-        if !steps.is_empty() && self.size.whole_language && self.dice.one_in(4) {
-            let step = self.dice.pick(&steps).clone();
-            self.listener(&format!("{step} is failed"), Some(Ty::Error), text);
+        if self.size.whole_language && self.dice.one_in(3) {
+            let (event, brings) = self.other_event();
+            self.listener(&event, brings, text);
+        }
+    }
+
+    /// An event of a step, of the plan or from outside, and what it brings.
+    fn other_event(&mut self) -> (String, Brought) {
+        let steps = self.own_steps();
+        let choice = if steps.is_empty() { self.dice.below(2) } else { self.dice.below(8) };
+        let step = if steps.is_empty() { String::new() } else { self.dice.pick(&steps).clone() };
+        let known = self.scope.variables.iter().find(|known| known.name == step);
+        let gives = known.map_or(Ty::Error, |known| known.ty.clone());
+        match choice {
+            0 => {
+                let told = Field { name: "by", ty: Ty::Str, required: true };
+                let more = ty::closed(&ty::any(self.dice, 1, true));
+                let fields = vec![told, Field { name: MORE, ty: more, required: !self.dice.one_in(3) }];
+                let payload = Ty::Object(Object { fields, open: false }.into());
+                (format!("signal \"changed\" -> {}", payload.text()), Brought::One(payload))
+            }
+            1 => ("plan is failed".to_owned(), Brought::One(Ty::Error)),
+            2 | 3 => (format!("{step} is failed"), Brought::One(Ty::Error)),
+            4 | 5 => (format!("{step} is completed"), Brought::One(gives)),
+            6 => {
+                (format!("{step} is {}", self.dice.pick(&["settled", "completed || plan is failed"])), Brought::Several)
+            }
+            _ => (step, Brought::Several),
         }
     }
 
     /// A listener whose block knows the inputs of the plan, and what the event `brings`.
-    fn listener(&mut self, event: &str, brings: Option<Ty>, text: &mut String) {
+    fn listener(&mut self, event: &str, brings: Brought, text: &mut String) {
         let name = self.names.value(self.dice);
         write!(text, "    listener {name} on {event}").unwrap();
         let inputs = self.scope.variables.iter().filter(|known| known.kind == Kind::Input);
@@ -79,24 +108,41 @@ impl Writer<'_> {
         for (name, ty) in inputs {
             self.scope.add(&name, ty, Kind::Local);
         }
-        if let Some(ty) = brings.filter(|_| !self.dice.one_in(3)) {
-            let brought = self.names.value(self.dice);
+        let brought = self.names.value(self.dice);
+        let mut first = String::new();
+        if !self.dice.one_in(4) {
             write!(text, " as {brought}").unwrap();
-            let field = if ty == Ty::Error { "message" } else { NOTE };
-            if self.dice.one_in(3) {
-                write!(text, " when size({brought}.{field}) > {}", self.dice.between(1, 9)).unwrap();
+            match brings {
+                Brought::One(ty) => {
+                    let guarded = self.dice.one_in(3);
+                    let guard = if guarded { self.element_condition(&brought, &ty, 0) } else { None };
+                    self.scope.add(&brought, ty, Kind::Local);
+                    if let Some(guard) = guard {
+                        self.settle(&guard, None);
+                        write!(text, " when {guard}").unwrap();
+                    }
+                }
+                // What it is can be told in any case.
+                Brought::Several => {
+                    self.note_namespace("sys");
+                    let told = self.names.value(self.dice);
+                    first = format!("        step {told} = sys.echo(value: json({brought}))\n");
+                }
             }
-            self.scope.add(&brought, ty, Kind::Local);
         }
         if self.dice.one_in(3) {
             write!(text, " max {}", self.dice.between(2, 9)).unwrap();
         }
         text.push_str(" {\n");
+        text.push_str(&first);
         self.indent += 1;
+        // What a plan has done is taken back before it has failed.
+        let before = std::mem::replace(&mut self.only_reads, event.contains("plan is failed"));
         for _ in 0..self.dice.between(1, 2) {
             let step = self.step();
             text.push_str(&step);
         }
+        self.only_reads = before;
         self.indent -= 1;
         text.push_str("    }\n");
         self.scope = outside;
@@ -137,7 +183,7 @@ impl Writer<'_> {
     /// What the plan may reach, with the step that needs it.
     pub fn outside(&mut self, settings: &mut String, body: &mut String) {
         // A plan that others call would hand them its needs.
-        if !self.size.network || !self.is_main || !self.dice.one_in(4) {
+        if !self.size.network || self.is_called() || !self.dice.one_in(4) {
             return;
         }
         self.note_namespace("http");
@@ -151,7 +197,15 @@ impl Writer<'_> {
     }
 }
 
-fn context() -> Ty {
-    let fields = vec![Field { name: NOTE, ty: Ty::Str, required: true }];
+/// What an event brings.
+enum Brought {
+    One(Ty),
+    /// One of several types.
+    Several,
+}
+
+fn context(more: &Ty) -> Ty {
+    let more = Field { name: MORE, ty: more.clone(), required: true };
+    let fields = vec![Field { name: NOTE, ty: Ty::Str, required: true }, more];
     Ty::Object(Object { fields, open: false }.into())
 }

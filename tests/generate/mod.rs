@@ -11,11 +11,13 @@ mod asides;
 mod calls;
 mod catalog;
 mod conditions;
+pub mod contracts;
 mod dice;
 mod effects;
 mod expressions;
 mod functions;
 mod language;
+mod marks;
 mod mutate;
 mod plan;
 mod readable;
@@ -29,6 +31,8 @@ pub use catalog::Tool;
 pub use dice::Dice;
 #[allow(unused_imports, reason = "each of its users needs another part")]
 pub use effects::{Effects, TOOLS, effects};
+#[allow(unused_imports, reason = "each of its users needs another part")]
+pub use marks::Limited;
 #[allow(unused_imports, reason = "each of its users needs another part")]
 pub use mutate::mutated;
 
@@ -69,6 +73,8 @@ pub struct Project {
     pub plans: Vec<(String, String)>,
     /// Everything that can be called but other plans.
     pub tools: Vec<Tool>,
+    /// What contracts limit in the main plan file.
+    pub limited: Vec<Limited>,
 }
 
 impl Project {
@@ -85,10 +91,12 @@ pub fn project(seed: u64, size: Size) -> Project {
     let mut plans = Vec::new();
     let other =
         dice.one_in(3).then(|| plan_file(&mut dice, &catalog, &Size { statements: 5, plans: 1, ..size }, false, None));
-    let main = plan_file(&mut dice, &catalog, &size, true, other.as_ref());
+    // Now and then the main plan calls others of its file.
+    let in_main = if size.plans == 1 && dice.one_in(3) { dice.between(2, 3) } else { size.plans };
+    let main = plan_file(&mut dice, &catalog, &Size { plans: in_main, ..size }, true, other.as_ref());
     plans.push(("main.plan".to_owned(), main.text));
     if let Some(other) = other {
         plans.push(("other.plan".to_owned(), other.text));
     }
-    Project { apps: catalog.files(), plans, tools: catalog.tools() }
+    Project { apps: catalog.files(), plans, tools: catalog.tools(), limited: main.limited }
 }

@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 use std::rc::Rc;
 
 use super::catalog::Catalog;
+use super::contracts::{ROWS, Row};
+use super::marks::{Limited, Marks};
 use super::readable::unread;
 use super::scope::{Kind, Scope};
 use super::ty::{self, Field, Object, Ty};
@@ -14,7 +16,8 @@ use super::{Dice, Size};
 /// A plan file with the plan that other files may call.
 pub struct PlanFile {
     pub text: String,
-    pub called: PlanHead,
+    pub called: Rc<PlanHead>,
+    pub limited: Vec<Limited>,
 }
 
 /// What a caller knows of a plan.
@@ -24,6 +27,10 @@ pub struct PlanHead {
     pub returns: Ty,
     /// Whether all it calls only looks.
     pub floats: bool,
+    /// Whether a call in it may fail and nothing in it takes that.
+    pub may_fail: bool,
+    /// So many plans call one another below it.
+    depth: usize,
 }
 
 pub struct Input {
@@ -38,10 +45,18 @@ pub struct Writer<'a> {
     pub dice: &'a mut Dice,
     pub catalog: &'a Catalog,
     pub size: Size,
-    /// Whether nothing calls its plans.
-    pub is_main: bool,
+    /// Whether nothing calls its last plan.
+    is_main: bool,
     /// A plan of another file.
-    pub other: Option<&'a PlanHead>,
+    pub other: Option<Rc<PlanHead>>,
+    /// Plans of this file that may be called here.
+    pub own: Vec<Rc<PlanHead>>,
+    /// What contracts limit.
+    pub marks: Marks,
+    /// Whether nothing calls the plan.
+    is_last: bool,
+    /// So many plans call one another below the plan.
+    depth: usize,
     pub names: Names,
     pub scope: Scope,
     pub indent: usize,
@@ -67,6 +82,8 @@ pub struct Writer<'a> {
 
 /// Where the budget belongs among the settings.
 const BUDGET: &str = "BUDGET";
+/// Plans call plans so deep.
+const DEEPEST: usize = 2;
 /// The namespace of the plans of the other file.
 pub const OTHER: &str = "other";
 
@@ -76,7 +93,11 @@ pub fn plan_file(dice: &mut Dice, catalog: &Catalog, size: &Size, is_main: bool,
         catalog,
         size: *size,
         is_main,
-        other: other.map(|file| &file.called),
+        other: other.map(|file| file.called.clone()),
+        own: Vec::new(),
+        marks: Marks::default(),
+        is_last: false,
+        depth: 0,
         names: Names::default(),
         scope: Scope::default(),
         indent: 0,
@@ -91,15 +112,25 @@ pub fn plan_file(dice: &mut Dice, catalog: &Catalog, size: &Size, is_main: bool,
         calls_other: false,
         items: BTreeSet::new(),
     };
-    let mut body = String::new();
+    let mut texts = Vec::new();
     let mut called = None;
-    for _ in 0..size.plans {
+    for number in 1..=size.plans {
+        writer.is_last = is_main && number == size.plans;
         let (text, head) = writer.plan();
-        body.push_str(&text);
+        texts.push(text);
+        let head = Rc::new(head);
+        if head.depth < DEEPEST {
+            writer.own.push(head.clone());
+        }
         called = Some(head);
     }
-    let text = format!("{}{body}", writer.head());
-    PlanFile { text, called: called.unwrap() }
+    // A plan may also call one that stands below it.
+    if writer.dice.one_in(3) {
+        texts.rotate_right(1);
+    }
+    let marked = format!("{}{}", writer.head(), texts.concat());
+    let (text, limited) = writer.marks.found(&marked);
+    PlanFile { text, called: called.unwrap(), limited }
 }
 
 impl Writer<'_> {
@@ -137,10 +168,16 @@ impl Writer<'_> {
         self.namespaces.insert(namespace);
     }
 
-    /// Notes that the plan of the other file is called.
-    pub fn note_other(&mut self) {
-        self.calls_other = true;
-        self.floats &= self.other.is_some_and(|other| other.floats);
+    /// Notes that a plan is called, of the `other` file or of this one.
+    pub fn note_plan(&mut self, plan: &PlanHead, other: bool) {
+        self.calls_other |= other;
+        self.floats &= plan.floats;
+        self.depth = self.depth.max(plan.depth + 1);
+    }
+
+    /// Whether other plans may call this one.
+    pub fn is_called(&self) -> bool {
+        !self.is_last
     }
 
     /// One plan, with the types that it names.
@@ -148,6 +185,7 @@ impl Writer<'_> {
         self.scope = Scope::default();
         self.guards.clear();
         self.floats = true;
+        self.depth = 0;
         self.left = self.size.statements;
         let name = self.names.plan(self.dice);
         let mut text = String::new();
@@ -175,12 +213,13 @@ impl Writer<'_> {
         let written: Vec<String> = parameters.iter().map(|(_, text)| text.clone()).collect();
         let returns = self.returns.clone();
         // What others call says what it gives; else its constants would be its type.
-        let arrow = if self.is_main && self.dice.one_in(5) { String::new() } else { format!(" -> {}", returns.text()) };
+        let arrow = if self.is_last && self.dice.one_in(5) { String::new() } else { format!(" -> {}", returns.text()) };
         let list = written.join(", ");
         let list = if list.len() > 70 { format!("\n    {},\n", written.join(",\n    ")) } else { list };
         writeln!(text, "plan {name}({list}){arrow} {{\n{settings}{body}}}").unwrap();
         let parameters = parameters.into_iter().map(|(input, _)| input).collect();
-        (text, PlanHead { name, parameters, returns, floats: self.floats })
+        let may_fail = self.calls_tool(&body) && !body.contains("recover");
+        (text, PlanHead { name, parameters, returns, floats: self.floats, may_fail, depth: self.depth })
     }
 
     /// The parameters, as inputs and as text; types that they name go into `items`.
@@ -191,7 +230,13 @@ impl Writer<'_> {
             let name = self.names.value(self.dice);
             let deep = if self.dice.one_in(3) { 2 } else { 0 };
             // The first one is something that conditions can speak of.
-            let ty = if place == 0 { Ty::Int } else { ty::closed(&ty::any(self.dice, deep, true)) };
+            let ty = match place {
+                0 => Ty::Int,
+                // What a contract limits can be read.
+                _ if self.dice.one_in(6) => self.limited_type(),
+                _ => ty::any(self.dice, deep, true),
+            };
+            let ty = ty::closed(&ty);
             let written = if place > 0 && self.dice.one_in(4) {
                 let alias = self.names.ty(self.dice);
                 writeln!(items, "\ntype {alias} = {}", ty.text()).unwrap();
@@ -213,6 +258,11 @@ impl Writer<'_> {
             self.scope.add(&input.name, input.ty.clone(), Kind::Input);
         }
         inputs
+    }
+
+    fn limited_type(&mut self) -> Ty {
+        let whole: Vec<&Row> = ROWS.iter().filter(|row| row.whole).collect();
+        (self.dice.pick(&whole).ty)()
     }
 
     fn reply_type(&mut self) -> Ty {
@@ -257,7 +307,7 @@ impl Writer<'_> {
         if !self.dice.one_in(3) {
             return String::new();
         }
-        let loops = ["each ", "repeat ", "race ", OTHER].iter().any(|word| body.contains(word));
+        let loops = self.depth > 0 || ["each ", "repeat ", "race "].iter().any(|word| body.contains(word));
         let calls = if loops { 5000 } else { body.matches('(').count() + self.dice.below(3) };
         let mut parts = vec![format!("calls: {calls}")];
         for part in ["tokens: 90000", "cost: 2.5", "time: 10d"] {

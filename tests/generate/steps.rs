@@ -62,7 +62,10 @@ impl Writer<'_> {
         let asks = body.text.starts_with("input ");
         let recovers = !matches!(body.kind, Kind::Race(_)) && !asks && self.dice.below(5) < 2;
         // What an arm inside has taken, no arm outside can take.
-        let calls = tool.is_some() || self.calls_tool(&body.text) && !body.text.contains("recover");
+        let plan = body.called.as_ref().and_then(|called| called.plan.as_ref());
+        let calls = tool.is_some()
+            || plan.is_some_and(|plan| plan.may_fail)
+            || self.calls_tool(&body.text) && !body.text.contains("recover");
         let recover = if recovers { self.recover(tool, calls, &body.ty) } else { String::new() };
         self.scope.forget(mark);
         if asides.may_be_read {

@@ -137,6 +137,29 @@ impl Ty {
         }
     }
 
+    /// A value of this type that reads nothing.
+    pub fn literal(&self) -> String {
+        match self {
+            Self::Str => "\"x\"".to_owned(),
+            Self::Words(words) => format!("\"{}\"", words[0]),
+            Self::Int | Self::Mix => "1".to_owned(),
+            Self::Double => "1.5".to_owned(),
+            Self::Bool => "true".to_owned(),
+            Self::Time => "timestamp(\"2026-01-31T09:00:00Z\")".to_owned(),
+            Self::Span => "1s".to_owned(),
+            Self::List(_) => "[]".to_owned(),
+            Self::Map(_) => "{}".to_owned(),
+            Self::Object(object) => {
+                let fields = object.fields.iter().filter(|field| field.required);
+                let fields: Vec<String> =
+                    fields.map(|field| format!("{}: {}", field.name, field.ty.literal())).collect();
+                format!("{{ {} }}", fields.join(", "))
+            }
+            Self::Opt(inner) => inner.literal(),
+            Self::Result(_) | Self::Error => unreachable!("nobody wants an error to be made"),
+        }
+    }
+
     /// As a JSON Schema, with `formats` where it says more of texts.
     pub fn schema(&self, dice: &mut Dice, formats: bool) -> Json {
         match self {

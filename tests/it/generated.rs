@@ -7,6 +7,7 @@ mod edges;
 mod fixes;
 mod fixtures;
 mod json_form;
+mod limits;
 mod sequential;
 mod shrink;
 mod sound;
