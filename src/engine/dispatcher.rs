@@ -445,6 +445,7 @@ impl<'a> Dispatcher<'a> {
             }
             let still = self.only_others_are_awaited();
             self.emit(EventKind::RunPaused { wake, still });
+            self.close_queue();
         } else {
             let (reply, error) = (outcome.reply.as_ref(), outcome.error.as_deref());
             self.emit(EventKind::RunSettled { state: outcome.state, reply, error });

@@ -53,6 +53,15 @@ impl Dispatcher<'_> {
         }
     }
 
+    /// The slots are gone with the process: what has not begun waits for none, which is what its journal tells.
+    pub(super) fn close_queue(&mut self) {
+        for at in std::mem::take(&mut self.queued) {
+            if !self.leaves.contains_key(&at) {
+                self.frames[at.0].node(at.1).state = StepState::Pending;
+            }
+        }
+    }
+
     fn wake_next(&mut self) {
         // One whose own plan has no slot left would take this one's place and leave the slot unused.
         let Some(at) = self.next_in_queue() else { return };
