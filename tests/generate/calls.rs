@@ -8,6 +8,7 @@ use super::contracts::{Given, Row, filled};
 use super::expressions::Level;
 use super::plan::{OTHER, PlanHead, Writer};
 use super::readable::Readable;
+use super::scope::Kind;
 use super::ty::{self, Ty};
 use super::words;
 
@@ -77,7 +78,7 @@ impl Writer<'_> {
         let mut arguments = Vec::new();
         for input in &plan.parameters {
             if input.required || self.dice.one_in(2) {
-                let value = self.value(&input.ty, 1).text;
+                let value = if input.limited { self.limited_input(&input.ty) } else { self.value(&input.ty, 1).text };
                 arguments.push(format!("{}: {value}", input.name));
             }
         }
@@ -102,10 +103,10 @@ impl Writer<'_> {
         };
         // Only the run can tell whether what is read keeps the contract.
         let paths = self.readables();
-        let may = |path: &&Readable| row.whole && path.exact && !path.constant && can_keep(&path.ty, parameter);
-        let fitting: Vec<&Readable> = paths.iter().filter(may).collect();
+        let fitting: Vec<Readable> = if row.whole { self.unlimited(&paths, &parameter.ty) } else { Vec::new() };
         if !fitting.is_empty() && self.dice.one_in(4) {
-            let path = (*self.dice.pick(&fitting)).clone();
+            let path = self.dice.pick(&fitting).clone();
+            self.limited.insert(path.text.clone());
             return self.read(&path).text;
         }
         let text = if self.dice.one_in(8) {
@@ -116,6 +117,29 @@ impl Writer<'_> {
         };
         let broken = row.breaks[self.marks.count() % row.breaks.len()];
         self.marks.around(row.name, &text, filled(broken, Ty::literal))
+    }
+
+    /// What can be read where a contract says more than this type: of words the check may know that none keeps it, and what
+    /// a form brings has values that are written down.
+    fn unlimited(&self, paths: &[Readable], ty: &Ty) -> Vec<Readable> {
+        let wanted = ty::closed(ty);
+        let may = |path: &&Readable| {
+            let form = self.scope.variables[path.variable].kind == Kind::Form;
+            path.exact && !path.constant && !form && ty::closed(&path.ty) == wanted
+        };
+        paths.iter().filter(may).cloned().collect()
+    }
+
+    /// A value for an input that a plan passes on to where a contract limits it.
+    fn limited_input(&mut self, ty: &Ty) -> String {
+        let paths = self.readables();
+        let fitting = self.unlimited(&paths, ty);
+        if fitting.is_empty() {
+            return ty.literal();
+        }
+        let path = self.dice.pick(&fitting).clone();
+        self.limited.insert(path.text.clone());
+        self.read(&path).text
     }
 
     /// One of two values, each of which keeps a contract whatever is read in it.
@@ -278,9 +302,4 @@ fn literal_call(called: &Callable, given: (Given, Given)) -> String {
         arguments.push(format!("{}: {value}", parameter.name));
     }
     format!("{}({})", called.path(), arguments.join(", "))
-}
-
-/// Whether what is read can keep the contract: of words the check may know that none does.
-fn can_keep(ty: &Ty, parameter: &Parameter) -> bool {
-    ty::closed(ty) == ty::closed(&parameter.ty)
 }

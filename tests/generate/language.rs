@@ -160,7 +160,7 @@ impl Writer<'_> {
 
     fn own_steps(&self) -> Vec<String> {
         let steps = self.scope.variables.iter();
-        let steps = steps.filter(|known| known.kind == Kind::Step && known.guard.is_empty());
+        let steps = steps.filter(|known| matches!(known.kind, Kind::Step | Kind::Form) && known.guard.is_empty());
         let steps = steps.filter(|known| !self.scope.is_settled(&known.name));
         steps.map(|known| known.name.clone()).collect()
     }

@@ -37,6 +37,8 @@ pub struct Input {
     pub name: String,
     pub ty: Ty,
     pub required: bool,
+    /// Whether it goes on to where a contract limits it.
+    pub limited: bool,
 }
 
 /// Writes one plan file.
@@ -74,6 +76,8 @@ pub struct Writer<'a> {
     pub undos: usize,
     /// What the plan replies.
     pub returns: Ty,
+    /// Paths that are read where a contract limits them.
+    pub limited: BTreeSet<String>,
     namespaces: BTreeSet<&'static str>,
     calls_other: bool,
     /// The tools whose items belong into the file.
@@ -108,6 +112,7 @@ pub fn plan_file(dice: &mut Dice, catalog: &Catalog, size: &Size, is_main: bool,
         parallel: None,
         undos: 0,
         returns: Ty::Str,
+        limited: BTreeSet::new(),
         namespaces: BTreeSet::new(),
         calls_other: false,
         items: BTreeSet::new(),
@@ -217,7 +222,8 @@ impl Writer<'_> {
         let list = written.join(", ");
         let list = if list.len() > 70 { format!("\n    {},\n", written.join(",\n    ")) } else { list };
         writeln!(text, "plan {name}({list}){arrow} {{\n{settings}{body}}}").unwrap();
-        let parameters = parameters.into_iter().map(|(input, _)| input).collect();
+        let limited = |input: Input| Input { limited: self.limited.contains(&input.name), ..input };
+        let parameters = parameters.into_iter().map(|(input, _)| limited(input)).collect();
         let may_fail = self.calls_tool(&body) && !body.contains("recover");
         (text, PlanHead { name, parameters, returns, floats: self.floats, may_fail, depth: self.depth })
     }
@@ -252,7 +258,7 @@ impl Writer<'_> {
                 }
                 _ => (ty.clone(), format!("{name}: {written}"), true),
             };
-            inputs.push((Input { name, ty: seen, required }, text));
+            inputs.push((Input { name, ty: seen, required, limited: false }, text));
         }
         for (input, _) in &inputs {
             self.scope.add(&input.name, input.ty.clone(), Kind::Input);

@@ -25,6 +25,8 @@ pub enum Kind {
     Input,
     /// A step, which has a state.
     Step,
+    /// A form: values of it may be written down.
+    Form,
     /// A race with its branches.
     Race(Vec<String>),
     Let,

@@ -112,7 +112,7 @@ impl Writer<'_> {
     /// The step just before this one in a `parallel`, now and then: what `after` may name and say something new.
     fn last_step(&mut self, first: usize) -> Option<String> {
         let last = self.scope.variables.get(first..)?.last()?;
-        let is_step = matches!(last.kind, Kind::Step | Kind::Race(_)) && last.guard.is_empty();
+        let is_step = matches!(last.kind, Kind::Step | Kind::Form | Kind::Race(_)) && last.guard.is_empty();
         let name = last.name.clone();
         (is_step && self.dice.one_in(3)).then_some(name)
     }
@@ -131,7 +131,7 @@ impl Writer<'_> {
             5 => self.match_arms(),
             _ => {
                 let (text, ty) = self.form();
-                Body { text, ty, kind: Kind::Step, called: None }
+                Body { text, ty, kind: Kind::Form, called: None }
             }
         }
     }
@@ -156,7 +156,7 @@ impl Writer<'_> {
             .iter()
             .filter(|path| {
                 let name = &self.scope.variables[first..].iter().find(|known| known.name == path.text);
-                name.is_some_and(|known| known.exact && matches!(known.kind, Kind::Step))
+                name.is_some_and(|known| known.exact && matches!(known.kind, Kind::Step | Kind::Form))
             })
             .collect();
         let mut entries = Vec::new();

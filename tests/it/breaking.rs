@@ -18,6 +18,7 @@ use planrun::tools::{Catalog, Permissions};
 use tempfile::TempDir;
 
 use crate::generate::{Project, Size, mutated, project};
+use crate::generated::correct;
 use crate::generated::workshop::{Workshop, seeds};
 use crate::support::{self, Output, folder, planrun, root};
 
@@ -190,7 +191,13 @@ fn a_plan_does_not_differ_from_itself() {
     for seed in base..base + count {
         let (one, other) = (looked_at(&made(seed)), looked_at(&made(seed)));
         let found = version(&one, &other);
-        assert!(found.findings.is_empty() && found.left_out.is_empty(), "seed {seed}: {found:?}");
+        let error = one
+            .1
+            .diagnostics
+            .iter()
+            .find(|found| found.is_error())
+            .map(|error| correct::told(&made(seed), seed, error));
+        assert!(found.findings.is_empty() && found.left_out.is_empty(), "seed {seed}: {found:?}: {error:?}");
         assert!(found.plans > 0);
     }
 }

@@ -1,7 +1,7 @@
 //! Generated plans: correct ones give no finding, what passes the check does not fail for what could have been known, and
 //! all of them have a JSON form.
 
-mod correct;
+pub mod correct;
 mod deaths;
 mod edges;
 mod fixes;

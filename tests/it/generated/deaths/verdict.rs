@@ -86,7 +86,7 @@ fn whole_fault(before: &Lived, after: &Lived) -> Option<String> {
         let mut pairs = before.steps.iter().zip(&after.steps);
         let same = |one: &Json, other: &Json| {
             let keys = ["path", "status", "reason", "tool", "arguments", "output", "error", "recovered", "attributes"];
-            keys.iter().all(|key| one[key] == other[key])
+            keys.iter().all(|key| without_attempts(&one[key]) == without_attempts(&other[key]))
         };
         let differs = pairs.find(|(one, other)| !same(one, other));
         differs.map(|(one, other)| format!("a step was {one} and is {other}"))
@@ -163,6 +163,19 @@ fn call_fault(lived: &Lived) -> Option<String> {
     let keys: BTreeSet<&str> = lived.events.iter().filter_map(|event| event["key"].as_str()).collect();
     let unknown = lived.calls.iter().find(|call| call.effect && !keys.contains(call.key.as_str()));
     unknown.map(|call| format!("`{}` went out with the key {}, and the journal does not know it", call.tool, call.key))
+}
+
+/// A value without how often what failed in it was tried: that hangs on when a process died.
+fn without_attempts(value: &Json) -> Json {
+    match value {
+        Json::Array(items) => items.iter().map(without_attempts).collect(),
+        Json::Object(fields) => {
+            let is_error = fields.contains_key("class") && fields.contains_key("retryable");
+            let kept = fields.iter().filter(|(name, _)| !(is_error && *name == "attempt"));
+            kept.map(|(name, value)| (name.clone(), without_attempts(value))).collect()
+        }
+        other => other.clone(),
+    }
 }
 
 fn differs<T: PartialEq + fmt::Debug>(before: &T, after: &T, what: &str) -> Option<String> {
