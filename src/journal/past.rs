@@ -93,6 +93,8 @@ pub struct PastQuestion {
     pub answer: Option<Answer>,
     /// Whether an attempt went out on the answer.
     used: bool,
+    /// Whether what asked it is done again since, so that the same question is another one.
+    over: bool,
 }
 
 impl Past {
@@ -282,6 +284,7 @@ impl Past {
             |own: &str| own.strip_prefix(&*path).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']));
         for (_, step) in self.steps.iter_mut().filter(|(own, _)| inside(own)) {
             step.earlier.extend(step.call.take());
+            step.asked.iter_mut().for_each(|asked| asked.over = true);
         }
         self.told(EventName::StepRetried, &path);
         self.learn(at, NewsKind::Retried { path });
@@ -325,7 +328,7 @@ impl Past {
         if matches!(what, Waiting::Confirm | Waiting::Input | Waiting::Answer) {
             let question = Arc::new(entry.question(kept)?);
             self.questions.ask(&path, question.clone());
-            let same = |one: &PastQuestion| one.question.concerns(what, question.execution);
+            let same = |one: &PastQuestion| one.question.concerns(what, question.execution) && !one.over;
             // Of a gate that asks again what it let through has changed; a call that was lost again is another question.
             let again = what == Waiting::Answer;
             let void = self.steps.get(&path).and_then(|step| step.asked.iter().find(|one| same(one) && !again));
@@ -335,7 +338,7 @@ impl Past {
             let step = self.step(path, at);
             step.state = StepState::Waiting;
             step.asked.retain(|one| again || !same(one));
-            step.asked.push(PastQuestion { question, answer: None, used: false });
+            step.asked.push(PastQuestion { question, answer: None, used: false, over: false });
             return Ok(());
         }
         let step = self.step(path, at);

@@ -224,6 +224,20 @@ async fn what_is_done_again_asks_its_gates_once_more_and_is_lived_through() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_gated_call_that_fails_again_is_done_again_each_time_that_somebody_resumes() {
+    let text = plan("step one = a.flaky() confirm \"Really?\" reply one");
+    let failed = || after(10, Fail("tool.failed", Answered));
+    let mut world = world(0).tool("a.flaky", [failed(), failed(), failed(), give(json!(5))]);
+    world.answers = vec![("one.confirm", json!(true))];
+    for calls in 1..=3 {
+        let paused = world.run(&text).await;
+        assert_eq!((paused.outcome.state.name(), paused.calls("a.flaky").len()), ("paused", calls));
+    }
+    let ran = world.run(&text).await;
+    assert_eq!((ran.reply(), ran.calls("a.flaky").len()), (json!(5), 4));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_refusal_is_not_asked_again_by_resuming() {
     let text = plan("step one = a.make() confirm \"Really?\" reply one");
     let mut world = world(0);
