@@ -38,8 +38,8 @@ pub fn answer(schema: &Json, dice: &mut Dice) -> Json {
         "number" => dice.pick(&[json!(0.0), json!(-1.5), json!(1e300), json!(3), json!(5e-324), json!(100.25)]).clone(),
         "boolean" => json!(dice.one_in(2)),
         "array" => {
-            let count = dice.below(MOST + 1);
             let element = schema.get("items").cloned().unwrap_or(json!({}));
+            let count = if element == json!(false) { 0 } else { dice.below(MOST + 1) };
             (0..count).map(|_| answer(&element, dice)).collect()
         }
         "object" => object(schema, dice),

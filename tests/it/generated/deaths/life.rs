@@ -21,7 +21,7 @@ use crate::generated::edges::answer;
 use crate::generated::stage::{self, Weather};
 
 /// More processes than this no run needs.
-const MOST_PROCESSES: usize = 60;
+const MOST_PROCESSES: usize = 400;
 /// So often somebody resumes what has failed.
 const MOST_RETRIES: usize = 8;
 
