@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::rc::Rc;
 
 use super::catalog::{Callable, Pair, Parameter};
-use super::contracts::{Given, Row, filled};
+use super::contracts::{Given, Row, filled, literal};
 use super::expressions::Level;
 use super::plan::{OTHER, PlanHead, Writer};
 use super::readable::Readable;
@@ -46,13 +46,12 @@ impl Writer<'_> {
         let mut arguments = Vec::new();
         for (place, parameter) in called.parameters.iter().enumerate() {
             let value = match given_at(called, place, given) {
-                Some(Given::Absent) => continue,
                 Some(Given::True) => "true".to_owned(),
                 Some(Given::False) => "false".to_owned(),
                 // What may be null might be left out.
                 Some(Given::There) => self.value(&parameter.ty, 2).text,
                 None if parameter.required || self.dice.one_in(2) => self.argument(parameter),
-                None => continue,
+                Some(Given::Absent) | None => continue,
             };
             arguments.push(format!("{}: {value}", parameter.name));
         }
@@ -116,7 +115,7 @@ impl Writer<'_> {
             self.keeping(row, number)
         };
         let broken = row.breaks[self.marks.count() % row.breaks.len()];
-        self.marks.around(row.name, &text, filled(broken, Ty::literal))
+        self.marks.around(row.name, &text, literal(broken))
     }
 
     /// What can be read where a contract says more than this type: of words the check may know that none keeps it, and what
@@ -295,7 +294,7 @@ fn literal_call(called: &Callable, given: (Given, Given)) -> String {
             Some(Given::True) => "true".to_owned(),
             None if !parameter.required => continue,
             None | Some(Given::There) => match parameter.row {
-                Some(row) => filled(row.keeps[0], Ty::literal),
+                Some(row) => literal(row.keeps[0]),
                 None => parameter.ty.literal(),
             },
         };

@@ -10,7 +10,7 @@ use super::ty::{self, Field, Object, Ty};
 /// One keyword, or one use of it.
 ///
 /// In the values `<string>`, `<int>`, `<double>` and `<bool>` stand for any expression of that type.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Row {
     pub name: &'static str,
     /// The schema of one argument as JSON.
@@ -39,6 +39,11 @@ impl Row {
         let (name, schema) = self.definition?;
         Some((name, serde_json::from_str(schema).unwrap()))
     }
+}
+
+/// The value with literals in the places that are left open.
+pub fn literal(pattern: &str) -> String {
+    filled(pattern, Ty::literal)
 }
 
 /// Fills the places of a value that are left open.
