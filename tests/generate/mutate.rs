@@ -69,7 +69,10 @@ fn change(dice: &mut Dice, text: &str, words: &[Place]) -> Option<String> {
         "null" => replaced(dice.pick(&["0", "\"\"", "[]", "{}", "true"])),
         "true" | "false" => replaced(dice.pick(&["null", "1", "\"true\"", "[]"])),
         _ if word.starts_with(|first: char| first.is_ascii_digit()) => {
-            replaced(dice.pick(&["1.5", "\"1\"", "null", "-1", "9223372036854775807", "[1]", "0"]))
+            // A call that fails each time would be tried for ever.
+            let attempts = text[..place.start].ends_with("attempts: ");
+            let new = dice.pick(&["1.5", "\"1\"", "null", "-1", MOST, "[1]", "0"]);
+            if attempts && *new == MOST { None } else { replaced(new) }
         }
         _ if letter && !KEYWORDS.contains(&word) => {
             // Another name of the same text takes its place: a variable, a field, a tool, an enumeration's value.
@@ -81,6 +84,9 @@ fn change(dice: &mut Dice, text: &str, words: &[Place]) -> Option<String> {
         _ => None,
     }
 }
+
+/// The largest integer.
+const MOST: &str = "9223372036854775807";
 
 /// Words that make the frame of a plan: changing them is the business of tests of the parser.
 const KEYWORDS: [&str; 64] = [

@@ -20,6 +20,9 @@ use crate::generate::{Project, Size, mutated, project};
 /// So many plans are tried in CI. The odd ones are probably wrong.
 const PLANS: u64 = 20_000;
 
+/// One plan in so many has tasks, listeners, gates and forms, of which nobody is there to answer the questions.
+const ALL_OF_IT: u64 = 4;
+
 /// Why a check cannot know that an expression, whose types are right, has no value in a run; nothing where it can.
 fn left_to_the_data(kind: FailureKind) -> Option<&'static str> {
     match kind {
@@ -95,7 +98,8 @@ fn what_passes_the_check_fails_for_no_reason_that_could_have_been_known() {
 }
 
 fn try_seed(seed: u64, tally: &Mutex<Tally>) -> Result<(), String> {
-    let correct = project(seed / 2, Size::SMALL);
+    let number = seed / 2;
+    let correct = project(number, Size { whole_language: number.is_multiple_of(ALL_OF_IT), ..Size::SMALL });
     let sound = seed.is_multiple_of(2);
     let made = if sound { correct } else { mutated(&correct, seed) };
     let workshop = Workshop::of(&made);
