@@ -1,13 +1,13 @@
 //! Unions of types, kept flat and without repetition, and the absence in them.
 
-use foldhash::fast::RandomState;
+use foldhash::fast::FixedState;
 use indexmap::IndexSet;
 
 use super::{Literal, Type};
 use crate::value::Value;
 
 /// The members of a union in the order in which they came.
-type Members = IndexSet<Type, RandomState>;
+type Members = IndexSet<Type, FixedState>;
 
 impl Type {
     /// The type of a value that has one of these types.
