@@ -95,7 +95,7 @@ fn c4_what_a_settled_each_gives_is_told_apart() {
         "step d = desk.find(who: s)\n    ensure d.owner != null else \"nobody\"\n    reply d.owner.trim()",
     ]);
     each_is_one_finding(&[
-        (&plan("r.map(x, x.value.trim())"), "maybe-absent", "`x.ok`"),
+        (&plan("r.map(x, x.value.trim())"), "maybe-absent", "`.filter(x, x.ok)`"),
         (&plan("r.filter(x, x.success).map(x, x.value)"), "unknown-field", "`x.ok`"),
         (&plan("r.filter(x, x is completed).map(x, x.value)"), "unknown-status", "`x.ok`"),
         ("step d = desk.find(who: s)\n    reply d.owner.trim()", "maybe-absent", "`d.owner != null`"),
