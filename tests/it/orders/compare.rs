@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Mutex;
 
 use planrun::engine::Order;
-use planrun::sema::{Plan, StepKind};
+use planrun::sema::{Block, Plan, StepKind};
 
 use super::play::{Call, Play, Played};
 
@@ -41,7 +41,7 @@ pub fn differs(play: &Play, orders: u64, tally: &Mutex<Tally>) -> Result<(), Str
             tally.whole += u64::from(whole);
             tally.reordered += u64::from(source.calls != other.calls);
         }
-        let fault = if whole { whole_fault(&source, &other) } else { partial_fault(play, &source, &other) };
+        let fault = if whole { whole_fault(play, &source, &other) } else { partial_fault(play, &source, &other) };
         if let Some(fault) = fault {
             return Err(format!("order {seed} of {}\n  {fault}", play.name));
         }
@@ -50,7 +50,7 @@ pub fn differs(play: &Play, orders: u64, tally: &Mutex<Tally>) -> Result<(), Str
 }
 
 /// Nothing was taken back: everything is the same but the order of what needs none.
-fn whole_fault(source: &Played, other: &Played) -> Option<String> {
+fn whole_fault(play: &Play, source: &Played, other: &Played) -> Option<String> {
     let steps = || {
         let differs = |(path, told): &(&String, &serde_json::Value)| other.steps.get(*path) != Some(*told);
         let first = source.steps.iter().find(differs);
@@ -62,7 +62,7 @@ fn whole_fault(source: &Played, other: &Played) -> Option<String> {
         .or_else(|| fault(&source.steps.len(), &other.steps.len(), "number of steps"))
         .or_else(|| fault(&source.set_of_calls(), &other.set_of_calls(), "set of calls"))
         .or_else(|| fault(&source.reactions, &other.reactions, "tasks and listeners"))
-        .or_else(|| order_fault(source, other))
+        .or_else(|| order_fault(&play.plan, source, other))
 }
 
 /// Something was taken back, or lost a race: how far the rest had come is open. The state is the same, the reply is where
@@ -83,18 +83,39 @@ fn partial_fault(play: &Play, source: &Played, other: &Played) -> Option<String>
         .or_else(|| fault(&source.state, &other.state, "state").filter(|_| !raced))
         .or_else(reply)
         .or_else(calls)
-        .or_else(|| order_fault(source, other))
+        .or_else(|| order_fault(&play.plan, source, other))
 }
 
-/// Effects on one system that both runs began, in another order.
-fn order_fault(source: &Played, other: &Played) -> Option<String> {
+/// Effects on one system that both runs began, in another order, and not in one `parallel`, which leaves that open.
+fn order_fault(plan: &Plan, source: &Played, other: &Played) -> Option<String> {
     let (before, after) = (source.effects(), other.effects());
     before.iter().find_map(|(system, before)| {
         let after = after.get(system)?;
         let kept: Vec<_> = before.iter().filter(|path| after.contains(path)).collect();
         let now: Vec<_> = after.iter().filter(|path| before.contains(path)).collect();
-        fault(&kept, &now, "order of effects")
+        let place = |path: &str| now.iter().position(|other| **other == path);
+        let pairs =
+            kept.iter().enumerate().flat_map(|(index, one)| kept.iter().skip(index + 1).map(move |two| (one, two)));
+        let mut turned = pairs.filter(|(one, two)| place(one) > place(two));
+        let turned = turned.find(|(one, two)| !side_by_side(plan, one, two));
+        turned.and_then(|_| fault(&kept, &now, "order of effects"))
     })
+}
+
+/// Whether two steps of a block are members of one `parallel`, and not of one `if` in it.
+fn side_by_side(plan: &Plan, one: &str, other: &str) -> bool {
+    let name = |path: &str| path.rsplit_once('.').map_or(path, |(_, name)| name).to_owned();
+    let names = [name(one), name(other)];
+    let together = |block: &Block| {
+        let node = |name: &String| block.nodes.iter().position(|node| node.name.as_deref() == Some(name.as_str()));
+        let nodes = names.each_ref().map(|name| node(name).map(|node| u32::try_from(node).unwrap()));
+        let [Some(one), Some(other)] = nodes else { return false };
+        block.parallel_around(one).is_some_and(|around| {
+            let in_order = around.sequences.iter().any(|part| part.contains(&one) && part.contains(&other));
+            around.nodes.contains(&other) && !in_order
+        })
+    };
+    plan.blocks.iter().any(together) || plan.plans.iter().any(|plan| side_by_side(plan, one, other))
 }
 
 fn fault<T: PartialEq + fmt::Debug>(source: &T, other: &T, what: &str) -> Option<String> {
