@@ -187,6 +187,14 @@ impl Journal {
         self.begin(self.inner.take_lease(run, &driver)?)
     }
 
+    /// Waits until a driver of this process that was dropped has given its run back.
+    pub fn wait_given_back(&self, run: &str) {
+        let desk = self.inner.writer().as_ref().map(|writer| Arc::clone(&writer.desk));
+        if let Some(desk) = desk {
+            desk.queue.wait_given_back(run);
+        }
+    }
+
     fn begin(&self, lease: Lease) -> Result<Driver, JournalError> {
         let mut writer = self.inner.writer();
         let writer = self.inner.started(&mut writer)?;
