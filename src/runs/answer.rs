@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::answer_path::means;
 use super::inbox::OpenRun;
 use super::signal::open;
-use super::{Error, Planrun};
-use crate::journal::store::{Journal, Seen};
+use super::{Error, Journal, Planrun};
+use crate::journal::store::Seen;
 use crate::journal::{Accepted, Given, Said};
 
 /// Whose questions are answered.

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::redaction::{learn, redaction};
-use super::{Error, Planrun};
+use super::{Error, Journal, Planrun};
 use crate::journal::Shown;
-use crate::journal::store::{Events, Journal};
+use crate::journal::store::RecordedEvents;
 
 /// How often a journal is looked at that another process writes.
 const LOOK: Duration = Duration::from_millis(100);
@@ -33,7 +33,7 @@ pub struct RunEvents {
     next: u64,
     redaction: Shown,
     /// Those that were there at the last look.
-    there: Option<Events>,
+    there: Option<RecordedEvents>,
     /// Whether the run had ended before that look.
     ended: bool,
 }
@@ -65,7 +65,7 @@ impl RunEvents {
         }
     }
 
-    fn look(&mut self) -> Result<Events, Error> {
+    fn look(&mut self) -> Result<RecordedEvents, Error> {
         // The row first: events that come after it are found by the next look.
         self.ended = self.journal.run(&self.run)?.ended;
         Ok(self.journal.events(&self.run, self.next)?)

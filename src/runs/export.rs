@@ -5,7 +5,7 @@ use std::io::Write;
 use super::pinned::Pinned;
 use super::redaction::redaction;
 use super::{Error, Planrun};
-use crate::journal::Shown;
+use crate::journal::{Shown, store};
 
 pub use crate::journal::store::{ExportFault, Exported, verify_export};
 
@@ -20,9 +20,9 @@ impl Planrun {
         let run = journal.run(run)?.run;
         let redaction = if with_secrets { Shown::default() } else { redaction(&journal, &run)? };
         if redaction.is_empty() {
-            return Ok((journal.export(&run, writer)?, false));
+            return Ok((store::export(&*journal, &run, writer)?, false));
         }
         let pinned = Pinned::read(&journal.pinned(&run)?)?.shown();
-        Ok((journal.export_shown(&run, (&redaction, pinned), writer)?, true))
+        Ok((store::export_shown(&*journal, &run, (&redaction, pinned), writer)?, true))
     }
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::recorded::replay;
 use super::redaction::redaction;
-use super::{Error, Planrun};
-use crate::journal::store::{Filter, Journal, RunRow, Seen};
+use super::{Error, Journal, Planrun};
+use crate::journal::store::{Filter, RunRow, Seen};
 use crate::journal::{Accepted, AnswerError, Given, Past, Question, Said, Shown};
 use crate::protocol::RunState;
 

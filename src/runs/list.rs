@@ -2,9 +2,9 @@
 
 use super::recorded::replay;
 use super::signal::open;
-use super::{Error, Planrun};
+use super::{Error, Journal, Planrun};
 use crate::journal::Past;
-use crate::journal::store::{Filter, Journal, RunRow};
+use crate::journal::store::{Filter, RunRow};
 use crate::protocol::RunState;
 
 /// What is known of a run without reading its events. Moments are nanoseconds since 1970.

@@ -85,7 +85,7 @@ pub use signal::{CancelOptions, Receiver};
 pub use workspace::{Checked, CheckedPlan, Choice, Workspace, real_host};
 
 use crate::host::Host;
-use crate::journal::store::{Journal, Settings};
+use crate::journal::store::{Journal as JournalFile, Settings, Store};
 use crate::project::{Location, journal_file, make_own_folder};
 
 /// A project, and the journal of its runs. Clones share both, and any number of runs can go on at once.
@@ -100,6 +100,9 @@ struct Shared {
     /// Opened when somebody needs it.
     journal: Mutex<Option<Open>>,
 }
+
+/// Where the runs of a project are written down.
+type Journal = Arc<dyn Store>;
 
 struct Open {
     journal: Journal,
@@ -123,6 +126,13 @@ impl Planrun {
     #[must_use]
     pub fn at(host: Arc<dyn Host>, location: Location) -> Self {
         Self { shared: Arc::new(Shared { host, location, journal: Mutex::new(None) }) }
+    }
+
+    /// The same with another store for its runs, such as one in memory.
+    #[must_use]
+    pub fn with_store(host: Arc<dyn Host>, location: Location, store: Arc<dyn Store>) -> Self {
+        let journal = Mutex::new(Some(Open { journal: store, takes_runs: true }));
+        Self { shared: Arc::new(Shared { host, location, journal }) }
     }
 
     /// The same, where runs have been written down before.
@@ -171,7 +181,7 @@ impl Planrun {
             return Ok(open.journal.clone());
         }
         let path = journal_file(&self.shared.location.folder);
-        let journal = Journal::open_there(&path, Settings::default(), self.shared.host.clone())?;
+        let journal: Journal = Arc::new(JournalFile::open_there(&path, Settings::default(), self.shared.host.clone())?);
         *open = Some(Open { journal: journal.clone(), takes_runs: false });
         Ok(journal)
     }
@@ -183,7 +193,8 @@ impl Planrun {
             return Ok(open.journal.clone());
         }
         let Shared { host, location, .. } = &*self.shared;
-        let journal = Journal::open(&journal_file(&location.folder), Settings::default(), host.clone())?;
+        let path = journal_file(&location.folder);
+        let journal: Journal = Arc::new(JournalFile::open(&path, Settings::default(), host.clone())?);
         // After the journal, which makes the folder for its user alone; where git is not used nobody misses what this adds.
         let _ = make_own_folder(&**host, &location.folder);
         *open = Some(Open { journal: journal.clone(), takes_runs: true });

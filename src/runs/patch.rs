@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use super::pinned::Pinned;
 use super::recorded::RecordedRun;
-use super::{CheckedPlan, Error, Inputs, Planrun, above};
+use super::{CheckedPlan, Error, Inputs, Journal, Planrun, above};
 use crate::diag::render::visible_line;
 use crate::engine::Program;
 use crate::graph::Edge;
-use crate::journal::store::{Digest, Journal};
+use crate::journal::store::Digest;
 use crate::journal::{Event, EventKind, Past, PastStep, StepError};
 use crate::protocol::{Sent, StepState};
 use crate::sema::{Call, Plan, StepKind, Target};
@@ -186,13 +186,13 @@ fn refuse_inputs(plan: &Plan, inputs: &Inputs) -> Result<(), Error> {
 
 /// One event, which names the text before and the text after by their hashes.
 fn write_down(journal: &Journal, run: &str, (before, after): (&Pinned, &Pinned), at: i128) -> Result<(), Error> {
-    let mut driver = journal.drive(run)?;
+    let mut lease = journal.drive(run)?;
     let (was, is) = (Digest::of(&before.to_bytes()).to_string(), after.to_bytes());
-    let digest = Digest::of(&is);
-    driver.keep(digest, is);
-    let kind = EventKind::RunPatched { before: &was, after: &digest.to_string() };
+    let digest = Digest::of(&is).to_string();
+    lease.keep(&digest, &is);
+    let kind = EventKind::RunPatched { before: &was, after: &digest };
     let mut line = Vec::new();
-    Event { number: driver.last() + 1, at, kind, sensitive: &[] }.write_entry(&mut line, &mut |_, _| {});
-    driver.append(driver.last() + 1, &line);
-    Ok(driver.close()?)
+    Event { number: lease.last() + 1, at, kind, sensitive: &[] }.write_entry(&mut line, &mut |_, _| {});
+    lease.append(lease.last() + 1, &line);
+    Ok(lease.close()?)
 }

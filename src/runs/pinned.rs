@@ -7,9 +7,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use super::{Error, Inputs};
+use super::{Error, Inputs, Journal};
 use crate::host::Pins;
-use crate::journal::store::{Digest, Journal, RunRow};
+use crate::journal::store::{Digest, RunRow};
 use crate::journal::{Past, Shown, labelled};
 use crate::secrets::{at_path, hidden};
 use crate::sema::{Plan, PlanParameter};

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::pinned::Pinned;
 use super::run::Job;
-use super::{Error, Inputs, Planrun, RunSummary};
+use super::{Error, Inputs, Journal, Planrun, RunSummary};
 use crate::engine::{Outcome, Program};
-use crate::journal::store::{Digest, Journal, RunRow};
+use crate::journal::store::{Digest, RunRow};
 use crate::journal::{Entry, EntryError, Kept, Past};
 use crate::protocol::RunState;
 

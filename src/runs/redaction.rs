@@ -1,9 +1,8 @@
 //! What of a run may be seen: everything but what its plan and its tools call sensitive.
 
-use super::Error;
 use super::pinned::Pinned;
 use super::recorded::kept;
-use crate::journal::store::Journal;
+use super::{Error, Journal};
 use crate::journal::{Entry, Shown};
 
 /// What must not be seen of a run, as far as it has come.

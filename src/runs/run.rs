@@ -8,11 +8,11 @@ use tokio_util::sync::CancellationToken;
 use super::base::Base;
 use super::pinned::Pinned;
 use super::recorded::{RecordedRun, replay};
-use super::{CheckedPlan, Error, Inputs, Planrun, Workspace};
+use super::{CheckedPlan, Error, Inputs, Journal, Planrun, Workspace};
 use crate::diag::closest;
 use crate::engine::{self, Answering, Context, Copies, Defaults, Observer, Outcome, Program, Silence, Until};
 use crate::host::Host;
-use crate::journal::store::{Created, Driver, Journal, NewRun, RunRow};
+use crate::journal::store::{Created, Lease, NewRun, RunRow};
 use crate::journal::{Log, MOST_DEATHS, Past, Summary};
 use crate::mock::{MockOptions, MockServer};
 use crate::protocol::RunState;
@@ -25,6 +25,7 @@ use crate::types::{ErrorClass, Validation};
 
 /// How a new run is begun.
 #[derive(Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a wish of its own")]
 pub struct RunOptions {
     /// Its id; made up where there is none. A run of this id with the same plan and inputs is resumed.
     pub id: Option<String>,
@@ -119,7 +120,7 @@ impl Planrun {
         }
         let journal = self.journal_for_new_runs()?;
         match job.create(&journal, plan)? {
-            Created::New(driver) => job.log = Some(Box::new(driver)),
+            Created::New(lease) => job.log = Some(lease),
             Created::Exists(row) => return self.resume_row(journal, row, job.drive),
         }
         Ok(Run { id: job.run.clone(), work: Work::Job(Box::new(job), Some(journal)) })
@@ -161,14 +162,14 @@ impl Planrun {
     }
 
     fn drive_row(&self, journal: Journal, row: RunRow, drive: ResumeOptions) -> Result<Run, Error> {
-        let driver = journal.drive(&row.run)?;
+        let lease = journal.drive(&row.run)?;
         let past = replay(&journal, &row.run)?;
         if past.deaths() >= MOST_DEATHS && !drive.again {
-            return Err(pause(driver, row, &past)?);
+            return Err(pause(lease, row, &past)?);
         }
         let recorded = self.recorded_as(journal, row, past)?;
         let mut job = Job::pinned(&recorded)?;
-        job.log = Some(Box::new(driver));
+        job.log = Some(lease);
         job.until = drive.until.as_deref().map(|step| until_step(&job.program, step)).transpose()?;
         job.past = Some(recorded.past).filter(|past| past.last > 0);
         (job.retries, job.drive) = (drive.retries, drive);
@@ -177,13 +178,13 @@ impl Planrun {
 }
 
 /// Pauses a run at which processes die. Its events tell of each death, so that lists alone have to be told.
-fn pause(mut driver: Driver, row: RunRow, past: &Past) -> Result<Error, Error> {
+fn pause(mut lease: Box<dyn Lease>, row: RunRow, past: &Past) -> Result<Error, Error> {
     let (deaths, event) = (past.deaths(), past.last);
     let note = Some(format!("died {deaths} times at event {event}"));
     let (steps_done, steps_all) = (row.steps_done, row.steps_all.unwrap_or(0));
     let summary = Summary { state: RunState::Paused, wake: None, error: None, note, steps_done, steps_all };
-    Log::summarize(&mut driver, &summary);
-    driver.close()?;
+    lease.summarize(&summary);
+    lease.close()?;
     Ok(Error::Stuck { run: row.run, deaths, event })
 }
 
@@ -314,7 +315,7 @@ impl Job {
     }
 
     /// Writes down what the run is bound to, before anything of it happens.
-    fn create(&self, journal: &Journal, plan: &CheckedPlan) -> Result<Created, Error> {
+    fn create(&self, journal: &Journal, plan: &CheckedPlan) -> Result<Created<Box<dyn Lease>>, Error> {
         let workspace = &self.workspace;
         let pinned = Pinned::new(
             (plan.source.name(), plan.source.text(), &plan.plan),

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 
 use super::recorded::RecordedRun;
-use super::{Error, Planrun, ResumeOptions, Run};
+use super::{Error, Journal, Planrun, ResumeOptions, Run};
 use crate::engine::{Program, accepts_move, accepts_signal};
-use crate::journal::store::{Journal, RunRow};
+use crate::journal::store::RunRow;
 use crate::journal::{Cancel, Move, Said, Signal};
 
 /// A run that can be told something.

@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use planrun::engine::{Answering, Asker, Asking, Silence};
 use planrun::journal::Given;
+use planrun::journal::store::MemoryStore;
+use planrun::project::Location;
 use planrun::protocol::RunState;
 use planrun::runs::{
     Addressee, CancelOptions, CheckedPlan, Driven, Error, ErrorKind, EventOptions, PlanText, Planrun, Prune,
-    ResumeOptions, Run, RunFilter, RunOptions, RunSummary,
+    ResumeOptions, Run, RunFilter, RunOptions, RunSummary, real_host,
 };
 use planrun::value::Value;
 use serde_json::{Map, Value as Json, json};
@@ -117,6 +119,25 @@ async fn events_are_followed_from_process_to_process_until_the_run_ends() {
     assert_eq!(there, lines);
     let rest = planrun.events("r1", EventOptions { from: 3 }).unwrap().map(Result::unwrap).collect::<Vec<_>>();
     assert_eq!(rest, lines[2..]);
+}
+
+#[tokio::test]
+async fn runs_can_be_kept_in_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let (host, location) = (real_host(), Location { folder: folder.path().to_owned(), file: None });
+    let store = Arc::new(MemoryStore::new(host.clone()));
+    let planrun = Planrun::with_store(host, location, store);
+    let plan = plan(&planrun, &folder, ORDER);
+    let outcome = driven(begun(&planrun, &plan, "r1", json!({ "item": "cups" })).unwrap()).await.outcome;
+    assert_eq!(outcome.state, RunState::Paused);
+    planrun.answer(Addressee::Run("r1"), &[answer(json!({ "count": 3 }), "desk")]).unwrap();
+    let outcome = driven(planrun.resume("r1", ResumeOptions::default()).unwrap()).await.outcome;
+    assert_eq!((outcome.state, text(outcome.reply.as_ref())), (RunState::Completed, "3 cups"));
+    let run = planrun.run("r1").unwrap();
+    assert!(
+        run.ended && !run.driven && run.events == planrun.events("r1", EventOptions::default()).unwrap().count() as u64
+    );
+    assert!(!folder.path().join(".planrun").exists());
 }
 
 /// Fills in every form.

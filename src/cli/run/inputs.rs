@@ -17,7 +17,9 @@ const MOST_INPUT: u64 = 64 * 1024 * 1024;
 /// When one is unknown, missing, or of another type.
 pub fn inputs(plan: &Plan, arguments: &RunArguments, known: Option<&Inputs>) -> Result<Inputs, Failure> {
     let mut reader = InputReader::new(plan);
-    known.into_iter().for_each(|known| reader.take_over(known));
+    if let Some(known) = known {
+        reader.take_over(known);
+    }
     if let Some(path) = &arguments.input {
         let text = read_input(path)?;
         let json: serde_json::Value = serde_json::from_str(&text)
