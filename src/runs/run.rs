@@ -121,7 +121,7 @@ impl Planrun {
         let journal = self.journal_for_new_runs()?;
         match job.create(&journal, plan)? {
             Created::New(lease) => job.log = Some(lease),
-            Created::Exists(row) => return self.resume_row(journal, row, job.drive),
+            Created::Exists(row) => return self.resume_row(journal, *row, job.drive),
         }
         Ok(Run { id: job.run.clone(), work: Work::Job(Box::new(job), Some(journal)) })
     }

@@ -43,7 +43,7 @@ fn plan(planrun: &Planrun, folder: &TempDir, text: &str) -> CheckedPlan {
     planrun.check(PlanText::new(&name, text)).unwrap().plan(None).unwrap()
 }
 
-fn begun(planrun: &Planrun, plan: &CheckedPlan, id: &str, inputs: Json) -> Result<Run, Error> {
+fn begun(planrun: &Planrun, plan: &CheckedPlan, id: &str, inputs: &Json) -> Result<Run, Error> {
     let inputs = plan.inputs(inputs.as_object().unwrap().clone())?;
     planrun.start(plan, inputs, RunOptions { id: Some(id.to_owned()), ..RunOptions::default() })
 }
@@ -72,7 +72,7 @@ async fn twenty_runs_go_on_at_once_in_one_process() {
     let planrun = Planrun::open(folder.path()).unwrap();
     let plan = plan(&planrun, &folder, COPY);
     let runs =
-        (0..20).map(|number| begun(&planrun, &plan, &format!("r{number}"), json!({ "number": number })).unwrap());
+        (0..20).map(|number| begun(&planrun, &plan, &format!("r{number}"), &json!({ "number": number })).unwrap());
     let runs: Vec<Run> = runs.collect();
     // All of them have begun, and this process holds every lease, before the first goes on.
     assert_eq!(planrun.list(&RunFilter::default()).unwrap().iter().filter(|run| run.driven).count(), 20);
@@ -92,7 +92,7 @@ async fn events_are_followed_from_process_to_process_until_the_run_ends() {
     let folder = tempfile::tempdir().unwrap();
     let planrun = Planrun::open(folder.path()).unwrap();
     let plan = plan(&planrun, &folder, ORDER);
-    let run = begun(&planrun, &plan, "r1", json!({ "item": "cups" })).unwrap();
+    let run = begun(&planrun, &plan, "r1", &json!({ "item": "cups" })).unwrap();
     let mut events = planrun.events("r1", EventOptions::default()).unwrap();
     let follow = async {
         let mut lines = Vec::new();
@@ -128,7 +128,7 @@ async fn runs_can_be_kept_in_memory() {
     let store = Arc::new(MemoryStore::new(host.clone()));
     let planrun = Planrun::with_store(host, location, store);
     let plan = plan(&planrun, &folder, ORDER);
-    let outcome = driven(begun(&planrun, &plan, "r1", json!({ "item": "cups" })).unwrap()).await.outcome;
+    let outcome = driven(begun(&planrun, &plan, "r1", &json!({ "item": "cups" })).unwrap()).await.outcome;
     assert_eq!(outcome.state, RunState::Paused);
     planrun.answer(Addressee::Run("r1"), &[answer(json!({ "count": 3 }), "desk")]).unwrap();
     let outcome = driven(planrun.resume("r1", ResumeOptions::default()).unwrap()).await.outcome;
@@ -170,18 +170,18 @@ async fn a_run_of_the_same_id_is_the_same_run() {
     let planrun = Planrun::open(folder.path()).unwrap();
     let plan = plan(&planrun, &folder, ORDER);
     let item = json!({ "item": "cups" });
-    driven(begun(&planrun, &plan, "r1", item.clone()).unwrap()).await;
-    let again = begun(&planrun, &plan, "r1", item.clone()).unwrap();
+    driven(begun(&planrun, &plan, "r1", &item).unwrap()).await;
+    let again = begun(&planrun, &plan, "r1", &item).unwrap();
     assert!(again.continues() && !again.has_ended());
     let (driven_by, _) = kind(planrun.resume("r1", ResumeOptions::default()));
     assert_eq!(driven_by, ErrorKind::Busy, "`again` holds the lease");
     drop(again);
     planrun.answer(Addressee::Run("r1"), &[answer(json!({ "count": 1 }), "desk")]).unwrap();
     driven(planrun.resume("r1", ResumeOptions::default()).unwrap()).await;
-    let ended = begun(&planrun, &plan, "r1", item).unwrap();
+    let ended = begun(&planrun, &plan, "r1", &item).unwrap();
     assert!(ended.has_ended());
     assert_eq!(text(driven(ended).await.outcome.reply.as_ref()), "1 cups");
-    let other = begun(&planrun, &plan, "r1", json!({ "item": "mugs" }));
+    let other = begun(&planrun, &plan, "r1", &json!({ "item": "mugs" }));
     assert_eq!(kind(other).0, ErrorKind::Conflict);
 }
 
@@ -194,8 +194,8 @@ async fn what_does_not_fit_is_refused_with_its_kind_and_changes_nothing() {
     assert!(reports.iter().any(|report| !report.diagnostics.is_empty()));
     let plan = plan(&planrun, &folder, ORDER);
     assert_eq!(kind(plan.inputs(Map::new())), (ErrorKind::Invalid, "`order` needs more inputs: item".into()));
-    assert_eq!(kind(begun(&planrun, &plan, "r0", json!({ "item": 1 }))).0, ErrorKind::Invalid);
-    driven(begun(&planrun, &plan, "r1", json!({ "item": "cups" })).unwrap()).await;
+    assert_eq!(kind(begun(&planrun, &plan, "r0", &json!({ "item": 1 }))).0, ErrorKind::Invalid);
+    driven(begun(&planrun, &plan, "r1", &json!({ "item": "cups" })).unwrap()).await;
     let before: Vec<RunSummary> = planrun.list(&RunFilter::default()).unwrap();
     let cases = [
         (kind(planrun.run("nobody")), ErrorKind::NotFound),
@@ -223,7 +223,7 @@ async fn a_new_run_takes_over_from_another_and_repeats_no_effect_without_consent
     std::fs::create_dir(folder.path().join("out")).unwrap();
     let planrun = Planrun::open(folder.path()).unwrap();
     let plan = plan(&planrun, &folder, COPY);
-    driven(begun(&planrun, &plan, "r1", json!({ "number": 1 })).unwrap()).await;
+    driven(begun(&planrun, &plan, "r1", &json!({ "number": 1 })).unwrap()).await;
     let base = || async { planrun.base("r1").await.unwrap() };
     let from = |base: planrun::runs::Base, repeats_effects| {
         let inputs = base.inputs().clone();

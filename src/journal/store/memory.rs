@@ -121,14 +121,14 @@ impl Store for MemoryStore {
         if let Ok(there) = content.find(new.run) {
             let row = there.row.clone();
             if row.digest == new.digest {
-                return Ok(Created::Exists(row));
+                return Ok(Created::Exists(Box::new(row)));
             }
             let (run, there, given) = (row.run, row.digest, new.digest);
             return Err(JournalError::OtherInput { run, there, given });
         }
         let pinned = Digest::of(new.pinned);
         let created_at = nanos(new.at);
-        let head = Origin { run: new.run, plan: new.plan, digest: new.digest, pinned, created_at }.head();
+        let chain = Origin { run: new.run, plan: new.plan, digest: new.digest, pinned, created_at }.head();
         let row = RunRow {
             run: new.run.to_owned(),
             plan: new.plan.to_owned(),
@@ -144,7 +144,7 @@ impl Store for MemoryStore {
             steps_done: 0,
             steps_all: None,
             events: 0,
-            head,
+            head: chain,
             holder: None,
         };
         let (lines, messages, values, heard) = (Vec::new(), Vec::new(), vec![pinned], watch::Sender::new(0));

@@ -96,7 +96,7 @@ pub enum Created<D = Driver> {
     /// It is new, and this process drives it.
     New(D),
     /// It was there, with the same plan and inputs.
-    Exists(RunRow),
+    Exists(Box<RunRow>),
 }
 
 /// A journal in a file of `SQLite`. Clones share one file and one writer.
@@ -178,7 +178,7 @@ impl Journal {
         let driver = self.inner.presence(new.run)?;
         match self.inner.create_row(new, &driver)? {
             Creation::New(lease) => self.begin(lease).map(Created::New),
-            Creation::Exists(row) => Ok(Created::Exists(*row)),
+            Creation::Exists(row) => Ok(Created::Exists(row)),
         }
     }
 
