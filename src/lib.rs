@@ -18,6 +18,7 @@ pub mod mock;
 pub mod plantest;
 pub mod project;
 pub mod protocol;
+pub mod runs;
 pub mod secrets;
 pub mod sema;
 pub mod source;

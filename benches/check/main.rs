@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use cpu_time::ProcessTime;
-use planrun::cli::workspace::Workspace;
+use planrun::runs::Workspace;
 use planrun::{format, syntax};
 use rayon::prelude::*;
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use planrun::cli::workspace::Workspace;
+use planrun::runs::Workspace;
 use planrun::source::SourceFile;
 
 use crate::MOST_BYTES_A_BYTE;

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 
-use super::runs::answer_pair;
 use crate::diag::render::Language;
 use crate::protocol::run_id_fault;
+use crate::runs::split_answer;
 
 const EVAL_EXAMPLES: &str = "\
 Examples:
@@ -108,7 +108,7 @@ pub struct RunArguments {
     #[arg(long)]
     pub mock: bool,
     /// The answer to a gate (`STEP.confirm=true`) or a form (`STEP={"field": 1}`). May be repeated.
-    #[arg(long = "answer", value_name = "STEP=JSON", value_parser = answer_pair)]
+    #[arg(long = "answer", value_name = "STEP=JSON", value_parser = split_answer)]
     pub answers: Vec<(String, String)>,
     /// The role in which `--answer` answers, such as desk or desk:ann.
     #[arg(long, value_name = "ROLE", requires = "answers")]

@@ -9,11 +9,11 @@ use tokio::sync::oneshot;
 
 use super::arguments::{RunArguments, RunFormat};
 use super::question::{Asked, more_questions};
-use super::workspace::real_host;
 use super::{Failure, Terminal};
 use crate::diag::render::{Language, visible_line};
 use crate::engine::{Answering, Asker, Asking, Outcome};
 use crate::journal::{AnswerError, FormField, Given, Question, Waiting};
+use crate::runs::real_host;
 use crate::types::{Literal, Type, decode, from_schema};
 
 /// Who answers in this process: what the command line says, then whoever sits at the terminal.

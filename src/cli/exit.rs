@@ -2,8 +2,9 @@
 
 use std::process::ExitCode;
 
-use crate::journal::store::JournalError;
+use super::ask::refusal;
 use crate::plantest::snapshot::SnapshotError;
+use crate::runs::{Error, ErrorKind};
 
 /// The ends that scripts can tell apart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,6 +32,12 @@ pub enum Failure {
     /// A file, a folder, the network or the configuration is not as it must be.
     #[error("{0}")]
     Environment(String),
+    /// A plan has findings that keep it from being run.
+    #[error("{0}")]
+    Findings(String),
+    /// The run waits for somebody.
+    #[error("{0}")]
+    Paused(String),
     /// The user stopped it.
     #[error("interrupted")]
     Interrupted,
@@ -51,26 +58,33 @@ impl Exit {
     }
 }
 
-impl From<JournalError> for Failure {
-    fn from(error: JournalError) -> Self {
-        match error {
-            JournalError::NotFound { .. } | JournalError::Ambiguous { .. } | JournalError::OtherInput { .. } => {
-                Self::Usage(error.to_string())
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let text = match &error {
+            Error::MissingInputs { plan, missing } => {
+                let missing = missing.iter().map(|input| format!("-i {}={}", input.name, input.example));
+                format!("`{plan}` needs more inputs; add {}", missing.collect::<Vec<_>>().join(" "))
             }
-            JournalError::Absent { .. }
-            | JournalError::NoValue { .. }
-            | JournalError::Driven { .. }
-            | JournalError::Fenced { .. }
-            | JournalError::NewerFormat { .. }
-            | JournalError::OlderFormat { .. }
-            | JournalError::NoJournal { .. }
-            | JournalError::Damaged { .. }
-            | JournalError::NoSpace { .. }
-            | JournalError::ReadOnly { .. }
-            | JournalError::Busy { .. }
-            | JournalError::Misused(_)
-            | JournalError::Output(_)
-            | JournalError::Io { .. } => Self::Environment(error.to_string()),
+            Error::RepeatsEffects { .. } => format!("{error}; add `--yes` to do that"),
+            Error::Ended { run, .. } => format!("{error}; `planrun run PLAN --base {run}` begins a new one from it"),
+            Error::Answer { error, .. } => refusal(error),
+            Error::Journal(_)
+            | Error::Unusable(_)
+            | Error::Event { .. }
+            | Error::Invalid(_)
+            | Error::Findings(_)
+            | Error::Obstacles(_)
+            | Error::NotYet(_)
+            | Error::PlanChoice { .. }
+            | Error::UnknownStep { .. }
+            | Error::Stuck { .. }
+            | Error::NothingAsked { .. } => error.to_string(),
+        };
+        match error.kind() {
+            ErrorKind::NotFound | ErrorKind::Invalid | ErrorKind::Conflict => Self::Usage(text),
+            ErrorKind::Findings => Self::Findings(text),
+            ErrorKind::Paused => Self::Paused(text),
+            ErrorKind::Busy | ErrorKind::Environment => Self::Environment(text),
         }
     }
 }
@@ -92,6 +106,8 @@ impl From<&Failure> for Exit {
         match failure {
             Failure::Usage(_) => Self::Usage,
             Failure::Environment(_) => Self::Environment,
+            Failure::Findings(_) => Self::Findings,
+            Failure::Paused(_) => Self::Paused,
             Failure::Interrupted => Self::Interrupted,
         }
     }

@@ -1,16 +1,17 @@
 //! `planrun export`: a plan in its other form.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 
 use super::arguments::key_value;
-use super::plan_files::{self, Loaded, PlanFile};
-use super::workspace::Workspace;
+use super::plan_files::{self, PlanFile};
 use super::{Exit, Failure, Terminal, instance};
 use crate::diag::Diagnostic;
 use crate::diag::render::{FileReport, human};
 use crate::format;
+use crate::runs::{PlanText, Workspace};
 use crate::source::SourceFile;
 use crate::syntax::{self, json};
 
@@ -66,8 +67,8 @@ pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) ->
     let source = match plan_files::load(&PlanFile::of(&arguments.file))
         .map_err(|problem| Failure::Environment(problem.message))?
     {
-        Loaded::Text(source) => source,
-        Loaded::Broken(report) => {
+        PlanText::Text(source) => source,
+        PlanText::Broken(report) => {
             terminal.say_plainly(&human(&[report], terminal.look));
             return Ok(Exit::Findings);
         }
@@ -101,8 +102,9 @@ pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) ->
 
 /// Prints a plan with some of its inputs fixed, in the form that its file has.
 fn fixed(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) -> Result<Exit, Failure> {
-    let workspace = Workspace::open(&arguments.file, project)?;
-    let Some(checked) = workspace.plan(&arguments.file, arguments.plan.as_deref(), terminal)? else {
+    let workspace = Arc::new(Workspace::open(&arguments.file, project)?);
+    let Some(checked) = plan_files::checked_plan(&workspace, &arguments.file, arguments.plan.as_deref(), terminal)?
+    else {
         return Ok(Exit::Findings);
     };
     let text = instance::text(&checked, &arguments.inputs, arguments.name.as_deref())?;

@@ -6,11 +6,12 @@ use clap::Args;
 use rayon::prelude::*;
 
 use super::check::{counted, nothing_found, write};
-use super::plan_files::{self, Loaded, PlanFile};
+use super::plan_files::{self, PlanFile};
 use super::{Exit, Failure, Terminal};
 use crate::diag::render::{FileReport, Look, coloured_diff, human, unified_diff, visible_text};
 use crate::format::format;
 use crate::host::RealHost;
+use crate::runs::PlanText;
 use crate::source::SourceFile;
 use crate::syntax::json;
 
@@ -124,8 +125,8 @@ fn is_json(name: &str) -> bool {
 /// Forms one file, and writes it if that is wanted and it changed.
 fn form(file: PlanFile, writes: bool) -> Done {
     let source = match plan_files::load(&file) {
-        Ok(Loaded::Text(source)) => source,
-        Ok(Loaded::Broken(report)) => return Done::Refused(report),
+        Ok(PlanText::Text(source)) => source,
+        Ok(PlanText::Broken(report)) => return Done::Refused(report),
         Err(problem) => return Done::Problem(problem.message),
     };
     let text = match format(&source) {

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 
-use super::workspace::{CheckedPlan, Workspace};
+use super::plan_files::checked_plan;
 use super::{Exit, Failure, Terminal};
 use crate::format;
 use crate::graph;
 use crate::graph::draw::{self, Drawing, dot, mermaid, outline, svg};
+use crate::runs::{CheckedPlan, Workspace};
 use crate::sema::Plan;
 use crate::source::SourceFile;
 use crate::syntax::{self, json};
@@ -56,8 +57,8 @@ pub enum Format {
 /// # Errors
 /// When the plan cannot be had, or is too large for a picture.
 pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) -> Result<Exit, Failure> {
-    let workspace = Workspace::open(&arguments.file, project)?;
-    let Some(checked) = workspace.plan(&arguments.file, arguments.plan.as_deref(), terminal)? else {
+    let workspace = Arc::new(Workspace::open(&arguments.file, project)?);
+    let Some(checked) = checked_plan(&workspace, &arguments.file, arguments.plan.as_deref(), terminal)? else {
         return Ok(Exit::Findings);
     };
     let plan = in_words(&workspace, &checked).unwrap_or_else(|| checked.plan.clone());

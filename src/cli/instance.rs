@@ -1,10 +1,9 @@
 //! A plan made from another one: inputs become values of the plan itself, and it gets a name of its own.
 
 use super::Failure;
-use super::run::parse_input;
-use super::workspace::CheckedPlan;
 use crate::format;
 use crate::plantest::explore::{literal, word};
+use crate::runs::{CheckedPlan, parse_input};
 use crate::source::{SourceFile, Span};
 use crate::syntax::{ast, json, parse};
 

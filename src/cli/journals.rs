@@ -4,11 +4,10 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
 use super::Failure;
-use super::workspace::{Workspace, real_host};
 use crate::diag::render::visible_line;
 use crate::host::{FileKind, Host};
-use crate::journal::store::{Journal, Settings};
-use crate::project::Location;
+use crate::project::{Location, journal_file};
+use crate::runs::{Planrun, Workspace, real_host};
 
 /// So many folders are looked into for a journal below the current one, and so deep.
 const MOST_FOLDERS: usize = 4000;
@@ -16,17 +15,16 @@ const DEEPEST: usize = 6;
 /// So many journals are named where one has to be chosen.
 const MOST_NAMED: usize = 5;
 
-/// The journal of the project around a plan; without a plan, of the folder that `--project` names, else of the project
-/// around the current folder, else of the only one below it.
+/// The project around a plan, in which runs were written down; without a plan, that of the folder that `--project` names,
+/// else the one around the current folder, else the only one below it.
 ///
 /// # Errors
-/// When there is none, there are several, or it cannot be used.
-pub fn journal_of(plan: Option<&Path>, project: Option<&Path>) -> Result<(Journal, Location), Failure> {
+/// When there is none, there are several, or its journal cannot be used.
+pub fn journal_of(plan: Option<&Path>, project: Option<&Path>) -> Result<Planrun, Failure> {
     let host = real_host();
     let location = place(&*host, plan, project)?;
-    let path = Workspace::journal_path(&location);
     // None is made where there is none, and whoever may only read can still look.
-    Ok((Journal::open_there(&path, Settings::default(), host)?, location))
+    Ok(Planrun::with_journal(host, location)?)
 }
 
 fn place(host: &dyn Host, plan: Option<&Path>, project: Option<&Path>) -> Result<Location, Failure> {
@@ -75,7 +73,7 @@ pub fn elsewhere(location: &Location) -> Option<String> {
 }
 
 fn nowhere(location: &Location) -> String {
-    let path = Workspace::journal_path(location);
+    let path = journal_file(&location.folder);
     format!(
         "there is no journal at {}, nor in a folder above or below this one: nothing was run here yet; `--project DIR` \
          names the folder of a plan that was run elsewhere",
@@ -94,8 +92,7 @@ fn at(host: &dyn Host, folder: &Path) -> Location {
 }
 
 fn has_journal(host: &dyn Host, folder: &Path) -> bool {
-    let path = Workspace::journal_path(&Location { folder: folder.to_owned(), file: None });
-    host.kind(&path).is_ok_and(|kind| kind == FileKind::File)
+    host.kind(&journal_file(folder)).is_ok_and(|kind| kind == FileKind::File)
 }
 
 /// The nearest folder above the current one in which plans without a project were run.

@@ -30,7 +30,6 @@ mod suggest;
 mod terminal;
 pub mod test;
 mod watch;
-pub mod workspace;
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;

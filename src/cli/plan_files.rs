@@ -2,15 +2,16 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{self, Read};
-use std::path::{Component, Path, PathBuf};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use ignore::WalkBuilder;
 
-use super::Failure;
-use crate::diag::render::{FileReport, Problem, visible_line};
-use crate::diag::{Diagnostic, closest, codes};
-use crate::source::{MAX_FILE_BYTES, SourceFile, Span};
+use super::{Failure, Terminal};
+use crate::diag::closest;
+use crate::diag::render::{Problem, human, visible_line};
+use crate::runs::{CheckedPlan, Choice, Error, PlanText, Workspace, file_name, tidy};
 use crate::syntax::json;
 
 /// The ending of plan files; those in the JSON form end in [`json::ENDING`].
@@ -36,12 +37,6 @@ pub struct PlanFiles {
     pub problems: Vec<Problem>,
 }
 
-/// A plan's text, or what is wrong with its bytes.
-pub enum Loaded {
-    Text(SourceFile),
-    Broken(FileReport),
-}
-
 /// The plan files that the paths name: files as they are, folders with every `*.plan`, `*.plan.json` and `*.plantest` below them that
 /// git does not ignore, and `-` for standard input.
 ///
@@ -59,7 +54,7 @@ pub fn find(paths: &[PathBuf]) -> Result<PlanFiles, Failure> {
         if kind.is_dir() {
             walk(path, &mut found, &mut problems);
         } else {
-            found.insert(PlanFile::Path(tidy(path)));
+            found.insert(PlanFile::Path(tidy(path).to_owned()));
         }
     }
     Ok(PlanFiles { files: found.into_iter().collect(), problems })
@@ -69,26 +64,58 @@ pub fn find(paths: &[PathBuf]) -> Result<PlanFiles, Failure> {
 ///
 /// # Errors
 /// When it cannot be read.
-pub fn load(file: &PlanFile) -> Result<Loaded, Problem> {
-    let name = file.name();
-    let bytes = match file {
-        PlanFile::Stdin => read_bounded(io::stdin().lock()),
-        PlanFile::Path(path) => read_file(path),
+pub fn load(file: &PlanFile) -> Result<PlanText, Problem> {
+    let text = match file {
+        PlanFile::Stdin => PlanText::from_reader(file.name(), io::stdin().lock()),
+        PlanFile::Path(path) => PlanText::from_file(path),
     };
-    let bytes = bytes.map_err(|error| Problem {
-        message: format!("cannot read `{}`: {}", visible_line(&name), reason(&error)),
-        file: Some(name.clone()),
-    })?;
-    if bytes.len() > MAX_FILE_BYTES {
-        let limit = MAX_FILE_BYTES / (1024 * 1024);
-        let finding = Diagnostic::new(&codes::text::FILE_TOO_LARGE, Span::at(0), "the file is too large for a plan")
-            .expected(format!("at most {limit} MiB"), "more")
-            .help("split it into several plans and join them with `use \"./other.plan\" as other`");
-        return Ok(Loaded::Broken(FileReport::new(SourceFile::new(name, ""), vec![finding])));
+    text.map_err(|error| Problem {
+        message: format!("cannot read `{}`: {}", visible_line(&file.name()), reason(&error)),
+        file: Some(file.name()),
+    })
+}
+
+/// Reads and checks the plan that a command is about; findings are printed. `None` where there are errors, those in the
+/// project's own files included.
+///
+/// # Errors
+/// When the file cannot be read, or has no such plan.
+pub fn checked_plan(
+    workspace: &Arc<Workspace>,
+    path: &Path,
+    name: Option<&str>,
+    terminal: Terminal,
+) -> Result<Option<CheckedPlan>, Failure> {
+    let source = match load(&PlanFile::of(path)).map_err(|problem| Failure::Environment(problem.message))? {
+        PlanText::Text(source) => source,
+        PlanText::Broken(report) => {
+            terminal.say_plainly(&human(&[report], terminal.look));
+            return Ok(None);
+        }
+    };
+    let checked = workspace.clone().checked(source);
+    if checked.project_findings().iter().any(|file| !file.diagnostics.is_empty()) {
+        terminal.say_plainly(&human(checked.project_findings(), terminal.look));
     }
-    Ok(match String::from_utf8(bytes) {
-        Ok(text) => Loaded::Text(SourceFile::new(name, text)),
-        Err(error) => Loaded::Broken(not_utf8(name, &error)),
+    let Choice { report, plan } = checked.choose(name).map_err(|error| not_chosen(path, error))?;
+    if !report.diagnostics.is_empty() {
+        terminal.say_plainly(&human(&[report], terminal.look));
+    }
+    Ok(plan)
+}
+
+/// Why none of the plans of a file is meant.
+fn not_chosen(path: &Path, error: Error) -> Failure {
+    let Error::PlanChoice { wanted, plans } = error else { return error.into() };
+    let names = plans.iter().map(|plan| format!("`{plan}`")).collect::<Vec<_>>().join(", ");
+    let shown = path.display();
+    Failure::Usage(match (wanted, plans.is_empty()) {
+        (Some(wanted), empty) => {
+            let known = if empty { "no plan at all" } else { &names };
+            format!("`{shown}` has no plan `{wanted}`; it has {known}")
+        }
+        (None, true) => format!("`{shown}` has no plan"),
+        (None, false) => format!("`{shown}` has several plans: {names}; choose one with `--plan NAME`"),
     })
 }
 
@@ -96,7 +123,7 @@ impl PlanFile {
     /// The file at a path, or standard input for `-`.
     #[must_use]
     pub fn of(path: &Path) -> Self {
-        if path.as_os_str() == STDIN { Self::Stdin } else { Self::Path(tidy(path)) }
+        if path.as_os_str() == STDIN { Self::Stdin } else { Self::Path(tidy(path).to_owned()) }
     }
 
     /// Where it is; `-` for standard input.
@@ -113,31 +140,9 @@ impl PlanFile {
     pub fn name(&self) -> String {
         match self {
             Self::Stdin => "<stdin>".to_owned(),
-            Self::Path(path) => path.to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/"),
+            Self::Path(path) => file_name(path),
         }
     }
-}
-
-/// Where `path`, as a plan file writes it behind `use`, leads from that file.
-#[must_use]
-pub fn beside(from: &str, path: &str) -> PathBuf {
-    let folder = Path::new(from).parent().unwrap_or_else(|| Path::new(""));
-    normal(&folder.join(path))
-}
-
-/// The path without `.` and `..` where they can be resolved by name, so that one file has one name.
-fn normal(path: &Path) -> PathBuf {
-    let mut normal = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir if matches!(normal.components().next_back(), Some(Component::Normal(_))) => {
-                normal.pop();
-            }
-            part => normal.push(part),
-        }
-    }
-    normal
 }
 
 fn walk(folder: &Path, found: &mut BTreeSet<PlanFile>, problems: &mut Vec<Problem>) {
@@ -147,7 +152,7 @@ fn walk(folder: &Path, found: &mut BTreeSet<PlanFile>, problems: &mut Vec<Proble
                 // A link is followed when it is read; pipes and devices are no plans, whatever they are called.
                 let is_file = entry.file_type().is_some_and(|kind| kind.is_file() || kind.is_symlink());
                 if is_file && is_plan(entry.path()) {
-                    found.insert(PlanFile::Path(tidy(entry.path())));
+                    found.insert(PlanFile::Path(tidy(entry.path()).to_owned()));
                 }
             }
             Err(error) => {
@@ -162,52 +167,6 @@ pub(super) fn is_plan(path: &Path) -> bool {
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     let ends = |ending: &str| name.len() > ending.len() && name.ends_with(ending);
     ends(ENDING) || ends(TESTS) || name.ends_with(json::ENDING)
-}
-
-/// The path without `./` at its front, so that one file has one name.
-pub(super) fn tidy(path: &Path) -> PathBuf {
-    path.strip_prefix(".").unwrap_or(path).to_owned()
-}
-
-/// The bytes of a file. A pipe would wait for a writer and a device may never end, so they are not opened.
-fn read_file(path: &Path) -> io::Result<Vec<u8>> {
-    let kind = fs::metadata(path)?;
-    if kind.is_dir() {
-        return Err(io::ErrorKind::IsADirectory.into());
-    }
-    if !kind.is_file() && !is_stream(path) {
-        return Err(io::Error::other("it is a pipe or a device; `-` reads from standard input"));
-    }
-    if kind.len() > MAX_FILE_BYTES as u64 {
-        // One byte too many is all that has to be known.
-        return Ok(vec![0; MAX_FILE_BYTES + 1]);
-    }
-    fs::File::open(path).and_then(read_bounded)
-}
-
-/// Whether a shell made the path from a stream of this process, as for `<(…)`.
-fn is_stream(path: &Path) -> bool {
-    ["/dev/stdin", "/dev/fd", "/proc/self/fd"].iter().any(|streams| path.starts_with(streams))
-}
-
-/// Everything that a reader has, up to one byte more than a plan may have.
-fn read_bounded(reader: impl Read) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let limit = u64::try_from(MAX_FILE_BYTES).unwrap_or(u64::MAX).saturating_add(1);
-    reader.take(limit).read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
-fn not_utf8(name: String, error: &std::string::FromUtf8Error) -> FileReport {
-    let start = error.utf8_error().valid_up_to();
-    let byte = error.as_bytes().get(start).copied().unwrap_or_default();
-    let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
-    // The text before the first bad byte is as it was, and the replacement character stands in its place.
-    let span = Span::new(start, start + char::REPLACEMENT_CHARACTER.len_utf8());
-    let finding = Diagnostic::new(&codes::text::NOT_UTF8, span, format!("the byte 0x{byte:02x} here is not UTF-8"))
-        .note("not UTF-8 from here")
-        .help("save the file as UTF-8");
-    FileReport::new(SourceFile::new(name, text), vec![finding])
 }
 
 fn cannot_open(path: &Path, error: &io::Error) -> Failure {

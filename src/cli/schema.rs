@@ -4,9 +4,9 @@ use std::path::Path;
 
 use clap::Args;
 
-use super::workspace::Workspace;
 use super::{Exit, Failure, Terminal};
 use crate::diag::render::human;
+use crate::runs::Workspace;
 use crate::syntax::json::{self, Breadth};
 
 const EXAMPLES: &str = "\

@@ -113,6 +113,23 @@ pub enum AnswerError {
     Misfit { path: Arc<str>, fault: String },
 }
 
+impl AnswerError {
+    /// The same with other texts, such as those that may be seen.
+    #[must_use]
+    pub fn map_text(self, map: impl Fn(&str) -> String) -> Self {
+        let shared = |text: Arc<str>| Arc::from(map(&text));
+        match self {
+            Self::Unknown { path, hint } => Self::Unknown { path: shared(path), hint: map(&hint) },
+            Self::Twice { path, first } => Self::Twice { path: shared(path), first: map(&first) },
+            Self::Late { path, until } => Self::Late { path: shared(path), until: map(&until) },
+            Self::Withdrawn(path) => Self::Withdrawn(shared(path)),
+            Self::Role { path, role, who } => Self::Role { path: shared(path), role: shared(role), who: map(&who) },
+            Self::Unreadable(why) => Self::Unreadable(map(&why)),
+            Self::Misfit { path, fault } => Self::Misfit { path: shared(path), fault: map(&fault) },
+        }
+    }
+}
+
 /// Where the questions of a run stand, by the paths under which they are answered.
 #[derive(Debug, Default)]
 pub struct Questions {

@@ -52,6 +52,7 @@ mod run;
 mod schema;
 mod secrets;
 mod semantics;
+mod service;
 mod sessions;
 mod shop;
 mod starts;

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::breaking::{Comparison, Version, compare};
-use crate::cli::plan_files::{self, Loaded, PlanFile};
-use crate::cli::workspace::{Workspace, real_host};
+use crate::cli::plan_files::{self, PlanFile};
 use crate::cli::{Failure, check};
 use crate::diag::Diagnostic;
 use crate::diag::render::FileReport;
 use crate::host::{Host, Revision, RevisionError};
 use crate::project::Location;
+use crate::runs::{PlanText, Workspace, real_host, tidy};
 use crate::sema::CheckedFile;
 use crate::source::{MAX_FILE_BYTES, SourceFile};
 
@@ -94,7 +94,7 @@ impl Versions {
                 Err(failure) if then.is_empty() => return Err(failure),
                 Err(_) => {}
             }
-            files.extend(then.iter().filter(|file| plan_files::is_plan(file)).map(|file| plan_files::tidy(file)));
+            files.extend(then.iter().filter(|file| plan_files::is_plan(file)).map(|file| tidy(file).to_owned()));
         }
         if files.is_empty() {
             return Err(Failure::Environment(check::nothing_found(paths)));
@@ -114,6 +114,8 @@ impl Versions {
         let at = |failure: Failure| match failure {
             Failure::Usage(message) => Failure::Usage(format!("at {}: {message}", self.name)),
             Failure::Environment(message) => Failure::Environment(format!("at {}: {message}", self.name)),
+            Failure::Findings(message) => Failure::Findings(format!("at {}: {message}", self.name)),
+            Failure::Paused(message) => Failure::Paused(format!("at {}: {message}", self.name)),
             Failure::Interrupted => Failure::Interrupted,
         };
         let limit = u64::try_from(MAX_FILE_BYTES).unwrap_or(u64::MAX);
@@ -190,8 +192,8 @@ pub(super) fn shown(path: &Path) -> String {
 /// The text on the disk. Bytes that are no text are shown by `check`.
 fn today(path: &Path) -> Result<SourceFile, Failure> {
     match plan_files::load(&PlanFile::of(path)).map_err(|problem| Failure::Environment(problem.message))? {
-        Loaded::Text(source) => Ok(source),
-        Loaded::Broken(_) => {
+        PlanText::Text(source) => Ok(source),
+        PlanText::Broken(_) => {
             let name = shown(path);
             Err(Failure::Environment(format!("`{name}` cannot be read as a plan; try `planrun check {name}`")))
         }

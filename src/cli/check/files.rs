@@ -11,10 +11,11 @@ use super::fix::{self, Fixed, Wish};
 use super::projects::{Projects, Surroundings};
 use super::stats::Counts;
 use crate::cli::Failure;
-use crate::cli::plan_files::{self, Loaded, PlanFile, PlanFiles};
+use crate::cli::plan_files::{self, PlanFile, PlanFiles};
 use crate::diag::render::{FileReport, Problem, Report};
 use crate::diag::{Diagnostic, Severities};
 use crate::host::{Host, RealHost, Stamp};
+use crate::runs::{PlanText, beside};
 use crate::sema::Files;
 use crate::source::SourceFile;
 
@@ -120,11 +121,11 @@ fn check_one(file: &PlanFile, around: &Surroundings, wish: Option<Wish>, looked:
     let host = &*workspace.host;
     let stamp = around.cache.as_ref().and_then(|_| host.stamp(file.path()).ok());
     let mut source = match plan_files::load(file)? {
-        Loaded::Broken(mut report) => {
+        PlanText::Broken(mut report) => {
             workspace.severities.apply(&mut report.diagnostics);
             return Ok(One { report, fixed: Fixed::default(), counts: Counts::default(), entry: None });
         }
-        Loaded::Text(source) => source,
+        PlanText::Text(source) => source,
     };
     let files = Recorder { files: workspace.files(), host, stamps: stamp.is_some(), used: RefCell::default() };
     let checked = workspace.find(&source, &files);
@@ -160,7 +161,7 @@ impl<F: Files> Files for Recorder<'_, F> {
         if !self.stamps {
             return self.files.read(from, path);
         }
-        let place = plan_files::beside(from, path);
+        let place = beside(from, path);
         let stamp: Option<Stamp> = self.host.stamp(&place).ok();
         let read = self.files.read(from, path);
         let hash = read.as_ref().ok().map(|source| hash(source.text()));

@@ -8,10 +8,10 @@ use super::cache::{Cache, Entry};
 use super::files::Task;
 use crate::cli::Failure;
 use crate::cli::plan_files::PlanFile;
-use crate::cli::workspace::Workspace;
 use crate::diag::render::FileReport;
 use crate::host::Host;
 use crate::project::Location;
+use crate::runs::Workspace;
 
 /// What surrounds the plans of one project.
 pub(super) struct Surroundings {

@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-use super::drive::Look;
+use super::drive::OutputOptions;
 use super::results;
 use crate::cli::arguments::{RunFormat, RunOutput};
 use crate::cli::{Exit, Failure, Terminal, ask};
@@ -28,7 +28,7 @@ const MOST_TOLD: usize = 8;
 ///
 /// # Errors
 /// When it cannot be written.
-pub fn print(outcome: &Outcome, until: Option<UpTo<'_>>, look: Look) -> Result<Exit, Failure> {
+pub fn print(outcome: &Outcome, until: Option<UpTo<'_>>, look: OutputOptions) -> Result<Exit, Failure> {
     let terminal = look.terminal;
     match look.format {
         RunFormat::Json => terminal.print_json(&document(outcome, look.output)?)?,
@@ -126,7 +126,7 @@ fn document(outcome: &Outcome, output: RunOutput) -> Result<String, Failure> {
 }
 
 /// What is printed of a run for people, as text that ends with a newline.
-fn shown(outcome: &Outcome, look: Look) -> String {
+fn shown(outcome: &Outcome, look: OutputOptions) -> String {
     match look.output {
         RunOutput::Reply => outcome.shown_reply().map(|reply| printed(&reply)).unwrap_or_default(),
         RunOutput::Last => pretty(&results::last(outcome)),

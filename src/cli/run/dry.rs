@@ -1,17 +1,15 @@
 //! `planrun run --dry-run`: what would be done, as far as it is known, and nothing is done.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::sync::Arc;
 use std::time::Duration;
 
-use super::drive::Look;
+use super::drive::OutputOptions;
 use crate::cli::arguments::RunFormat;
-use crate::cli::workspace::{CheckedPlan, Workspace};
 use crate::cli::{Exit, Failure};
 use crate::diag::render::visible_line;
 use crate::engine::{Until, short_duration};
 use crate::forecast::{Forecast, Gate, Item, Known, Runs, Surroundings, Unknown, forecast};
+use crate::runs::{CheckedPlan, Inputs, Workspace};
 use crate::source::Span;
 use crate::value::Value;
 
@@ -25,8 +23,8 @@ const MOST_OF_A_VALUE: usize = 100;
 pub fn tell(
     workspace: &Workspace,
     checked: &CheckedPlan,
-    inputs: &BTreeMap<Arc<str>, Value>,
-    (until, look): (Option<&Until>, Look),
+    inputs: &Inputs,
+    (until, look): (Option<&Until>, OutputOptions),
 ) -> Result<Exit, Failure> {
     let text = |span: Span| checked.source.slice(span).to_owned();
     let around = Surroundings {
@@ -36,7 +34,7 @@ pub fn tell(
         text: &text,
         wanted: until.map(|until| &until.needed),
     };
-    let mut forecast = forecast(&checked.plan, inputs, &around);
+    let mut forecast = forecast(&checked.plan, inputs.values(), &around);
     for item in forecast.steps.iter_mut().filter(|item| item.confirm.is_none() && item.kind == "call") {
         let question = item.tool.as_deref().and_then(|tool| workspace.question_before(tool));
         let text = question.map(|text| Known::Value { value: text.into() });

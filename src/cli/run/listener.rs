@@ -33,13 +33,14 @@ enum Audience {
 }
 
 impl Listener {
-    pub fn new(format: RunFormat, terminal: Terminal, plan: &Plan) -> Self {
+    pub fn new(format: RunFormat, terminal: Terminal, plan: Option<&Plan>) -> Self {
         let audience = match format {
             RunFormat::Human => Audience::People(Box::new(Progress::new(!terminal.quiet, terminal.look))),
             RunFormat::Ndjson => Audience::Programs(io::BufWriter::new(io::stdout())),
             RunFormat::Json | RunFormat::Quiet => Audience::Nobody,
         };
-        let titles = plan.tasks.iter().map(|task| (task.name.clone(), task.title.clone())).collect();
+        let tasks = plan.into_iter().flat_map(|plan| &plan.tasks);
+        let titles = tasks.map(|task| (task.name.clone(), task.title.clone())).collect();
         Self { audience, open: 0, terminal, titles, unwritten: None }
     }
 

@@ -10,21 +10,17 @@ use crate::journal::MemoryLog;
 use crate::plantest::recording::Recorder;
 use crate::plantest::world::World;
 use crate::secrets::Redactor;
-use crate::tools::{Catalog, StandIn};
+use crate::tools::StandIn;
 
 /// What is written down of the calls of a run.
-pub(super) struct Tape {
+pub struct Recording {
     path: PathBuf,
     recorder: Arc<Recorder>,
-    /// What the tools send, and must not be shown.
-    secrets: Redactor,
-    /// Whether earlier processes of the run made calls that this one does not see.
-    later: bool,
 }
 
-impl Tape {
-    pub fn new(path: PathBuf, later: bool, tools: &Catalog) -> Self {
-        Self { path, recorder: Arc::default(), secrets: tools.secrets(), later }
+impl Recording {
+    pub fn new(path: PathBuf) -> Self {
+        Self { path, recorder: Arc::default() }
     }
 
     /// Nobody: every call goes on to the real tool.
@@ -32,22 +28,27 @@ impl Tape {
         Arc::new(World::new(Vec::new(), MemoryLog::default()).recording(self.recorder.clone()))
     }
 
-    /// Writes what was called.
+    /// Writes what was called, with marks for these secrets. Where the run goes on from what other processes did, their
+    /// calls are missing.
     ///
     /// # Errors
     /// When the file cannot be written.
-    pub fn write(mut self, host: &dyn Host, outcome: &Outcome) -> Result<(), Failure> {
-        self.secrets.join(outcome.secrets());
+    pub fn write(
+        self,
+        host: &dyn Host,
+        secrets: &Redactor,
+        (outcome, continues): (&Outcome, bool),
+    ) -> Result<(), Failure> {
         let plan = &outcome.plan;
         let mut about = vec![format!(
             "To use it in a test of `{plan}`, put it beside the plan as recordings/PLAN__TEST.yaml, such as \
              recordings/refund__it_is_refunded.yaml for the test \"it is refunded\" of refund.plan, and run `planrun test`."
         )];
         about.push(format!("What the tools answered in the run {} of `{plan}`.", outcome.run));
-        if self.later {
+        if continues {
             about.push("Calls of earlier processes of the run are missing.".to_owned());
         }
-        let text = self.recorder.recording(&self.secrets).to_text(&about);
+        let text = self.recorder.recording(secrets).to_text(&about);
         let written = host.write_file(&self.path, text.as_bytes());
         written.map_err(|error| Failure::Environment(format!("cannot write `{}`: {error}", self.path.display())))
     }

@@ -1,15 +1,13 @@
 //! `planrun runs events`: what was written of a run, one event a line.
 
-use std::time::Duration;
-
 use clap::{Args, ValueEnum};
 
-use super::shown::{learn, shown};
 use crate::cli::question::{Asked, said};
+use crate::cli::run::wait;
 use crate::cli::{Exit, Failure, Terminal};
 use crate::diag::render::{Look, visible_line};
-use crate::journal::store::Journal;
-use crate::journal::{Entry, EventName, Shown, Waiting};
+use crate::journal::{Entry, EventName, Waiting};
+use crate::runs::{EventOptions, Planrun, RunEvent};
 use crate::value::Value;
 
 /// Print the events of a run.
@@ -43,44 +41,36 @@ enum EventFormat {
     Ndjson,
 }
 
-/// How often a journal is looked at that another process writes.
-const LOOK: Duration = Duration::from_millis(100);
-
-pub fn run(journal: &Journal, arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
-    let run = journal.run(&arguments.run)?.run;
-    let mut next = arguments.from.max(1);
-    let mut shown = shown(journal, &run)?;
-    loop {
-        // The row first: events that come after it are looked at in the next turn.
-        let row = journal.run(&run)?;
-        for event in journal.events(&run, next)? {
-            let event = event?;
-            next = event.number + 1;
-            if Shown::labels(&event.line) {
-                learn(journal, &event.line, event.number, &mut shown)?;
+pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
+    let mut events = planrun.events(&arguments.run, EventOptions { from: arguments.from })?;
+    if arguments.follow {
+        wait(async {
+            while let Some(event) = events.follow().await {
+                arguments.print(&event?, terminal)?;
             }
-            let line = shown.line(&event.line);
-            let entry = Entry::read(line.as_bytes());
-            let entry = entry.map_err(|error| Failure::Environment(format!("event {}: {error}", event.number)))?;
-            if !arguments.wants(&entry) {
-                continue;
-            }
-            match arguments.format {
-                EventFormat::Ndjson => terminal.print_json(&format!("{line}\n"))?,
-                EventFormat::Human => {
-                    let text = told(&entry) + &asked_or_said(entry, terminal.look);
-                    terminal.print(&text)?;
-                }
-            }
+            Ok::<(), Failure>(())
+        })??;
+    } else {
+        for event in events {
+            arguments.print(&event?, terminal)?;
         }
-        if !arguments.follow || row.ended {
-            return Ok(Exit::Fine);
-        }
-        std::thread::sleep(LOOK);
     }
+    Ok(Exit::Fine)
 }
 
 impl Arguments {
+    fn print(&self, event: &RunEvent, terminal: Terminal) -> Result<(), Failure> {
+        let entry = Entry::read(event.line.as_bytes());
+        let entry = entry.map_err(|error| Failure::Environment(format!("event {}: {error}", event.number)))?;
+        if !self.wants(&entry) {
+            return Ok(());
+        }
+        match self.format {
+            EventFormat::Ndjson => terminal.print_json(&format!("{}\n", event.line)),
+            EventFormat::Human => terminal.print(&(told(&entry) + &asked_or_said(entry, terminal.look))),
+        }
+    }
+
     fn wants(&self, entry: &Entry) -> bool {
         let inside = |path: &str, outer: &str| {
             path.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))

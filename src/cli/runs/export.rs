@@ -6,11 +6,8 @@ use std::path::Path;
 
 use clap::Args;
 
-use super::shown::shown;
-use crate::cli::run::Pinned;
 use crate::cli::{Exit, Failure, Terminal};
-use crate::journal::Shown;
-use crate::journal::store::{Journal, verify_export};
+use crate::runs::{Planrun, verify_export};
 
 /// Write everything that is known of a run, one JSON object a line, each event with the chain over those before it.
 #[derive(Debug, Args)]
@@ -26,23 +23,13 @@ pub struct Arguments {
     with_secrets: bool,
 }
 
-pub fn run(journal: &Journal, arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
-    let row = journal.run(&arguments.what)?;
-    let shown = if arguments.with_secrets { Shown::default() } else { shown(journal, &row.run)? };
+pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
     // On a terminal what it would act on is written out; elsewhere the lines are as they prove themselves.
     let mut out: Box<dyn Write> =
         if io::stdout().is_terminal() { Box::new(Harmless(terminal)) } else { Box::new(io::stdout().lock()) };
-    if shown.is_empty() {
-        let exported = journal.export(&row.run, &mut out)?;
-        terminal.say(&format!("{} events of the run {}", exported.events, exported.run));
-        return Ok(Exit::Fine);
-    }
-    let pinned = Pinned::read(&journal.pinned(&row.run)?)?.shown();
-    let exported = journal.export_shown(&row.run, (&shown, pinned), &mut out)?;
-    terminal.say(&format!(
-        "{} events of the run {}, with marks for what is secret; `--with-secrets` writes everything",
-        exported.events, exported.run
-    ));
+    let (exported, redacted) = planrun.export(&arguments.what, arguments.with_secrets, &mut out)?;
+    let marks = if redacted { ", with marks for what is secret; `--with-secrets` writes everything" } else { "" };
+    terminal.say(&format!("{} events of the run {}{marks}", exported.events, exported.run));
     Ok(Exit::Fine)
 }
 

@@ -5,14 +5,12 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::Format;
-use super::open::Open;
-use crate::cli::question::documents;
-use crate::cli::workspace::{real_host, spoken_at};
+use crate::cli::question::{Asked, documents};
 use crate::cli::{Exit, Failure, Terminal};
 use crate::diag::render::Look;
-use crate::journal::store::{Filter, Journal, Settings};
-use crate::project::{Location, journal_file};
-use crate::protocol::RunState;
+use crate::journal::Question;
+use crate::project::{Location, Project, journal_file};
+use crate::runs::{OpenRun, Planrun, real_host};
 
 /// Show every open question: what is asked, of whom, what an answer lets happen, and how to answer.
 ///
@@ -37,9 +35,9 @@ pub struct Arguments {
 /// How far below the current folder projects are looked for.
 const DEEPEST: usize = 8;
 
-pub fn run(journal: &Journal, arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
-    let waiting = open_of(journal, arguments.plan.as_deref(), terminal.place)?;
-    show(waiting.iter().map(|open| (open, terminal.look)), arguments, terminal)?;
+pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
+    let waiting = planrun.inbox(arguments.plan.as_deref())?;
+    show(waiting.iter().map(|open| (open, terminal.place, terminal.look)), arguments, terminal)?;
     Ok(Exit::Fine)
 }
 
@@ -47,55 +45,65 @@ pub fn run(journal: &Journal, arguments: &Arguments, terminal: Terminal) -> Resu
 pub fn run_everywhere(arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
     let (mut waiting, mut exit) = (Vec::new(), Exit::Fine);
     for folder in projects_below(Path::new(".")) {
-        let journal = Journal::open_there(&journal_file(&folder), Settings::default(), real_host());
         let place = folder.display().to_string();
-        let open = journal.map_err(Failure::from);
-        match open.and_then(|journal| open_of(&journal, arguments.plan.as_deref(), Some(&place))) {
-            Ok(open) => {
-                let location = Location { folder: folder.clone(), file: None };
-                let look = terminal.speaking(spoken_at(&*real_host(), &location)).look;
-                waiting.extend(open.into_iter().map(|open| (open, look)));
+        let location = Location { folder, file: None };
+        let planrun = Planrun::with_journal(real_host(), location);
+        match planrun.and_then(|planrun| Ok((planrun.inbox(arguments.plan.as_deref())?, planrun))) {
+            Ok((open, planrun)) => {
+                let look = terminal.speaking(Project::language(&**planrun.host(), planrun.location())).look;
+                waiting.extend(open.into_iter().map(|open| (open, place.clone(), look)));
             }
             Err(error) => {
-                terminal.complain(&format!("{}: {error}", folder.display()));
+                terminal.complain(&format!("{place}: {error}"));
                 exit = Exit::Environment;
             }
         }
     }
-    show(waiting.iter().map(|(open, look)| (open, *look)), arguments, terminal)?;
+    show(waiting.iter().map(|(open, place, look)| (open, Some(&**place), *look)), arguments, terminal)?;
     Ok(exit)
 }
 
+/// A question of a run as people and programs see it.
+pub(super) fn asked<'a>(
+    open: &'a OpenRun,
+    project: Option<&'a str>,
+    path: &'a str,
+    question: &'a Question,
+) -> Asked<'a> {
+    Asked { project, run: Some((open.run(), open.plan())), path, question }
+}
+
+/// All questions of a run for people, as lines; empty where nothing is asked.
+pub(super) fn questions_of(planrun: &Planrun, run: &str, terminal: Terminal) -> Result<String, Failure> {
+    let (open, now) = (planrun.questions(run)?, planrun.host().now());
+    let questions = open.questions();
+    let told = questions.iter().map(|(path, question)| asked(&open, terminal.place, path, question));
+    Ok(told.map(|asked| asked.told(now, terminal.look)).collect())
+}
+
 fn show<'a>(
-    waiting: impl Iterator<Item = (&'a Open, Look)>,
+    waiting: impl Iterator<Item = (&'a OpenRun, Option<&'a str>, Look)>,
     arguments: &Arguments,
     terminal: Terminal,
 ) -> Result<(), Failure> {
     let now = real_host().now();
     let wanted = |by: Option<&str>| arguments.by.as_deref().is_none_or(|role| by == Some(role));
-    let (mut texts, mut asked) = (Vec::new(), Vec::new());
-    for (open, look) in waiting {
+    let (mut texts, mut documents_of) = (Vec::new(), Vec::new());
+    for (open, project, look) in waiting {
         for (path, question) in open.questions() {
             if wanted(question.by.as_deref()) {
-                let one = open.asked(&path, &question);
-                asked.push(one.document());
+                let one = asked(open, project, &path, &question);
+                documents_of.push(one.document());
                 texts.push(one.told(now, look));
             }
         }
     }
     match arguments.format {
-        Format::Json => terminal.print(&documents(&asked))?,
+        Format::Json => terminal.print(&documents(&documents_of))?,
         Format::Human if texts.is_empty() => terminal.say("nobody is asked for anything"),
         Format::Human => terminal.print(&texts.join("\n"))?,
     }
     Ok(())
-}
-
-/// The runs of a journal that may ask something, the oldest first.
-pub(super) fn open_of(journal: &Journal, plan: Option<&str>, project: Option<&str>) -> Result<Vec<Open>, Failure> {
-    let states = [RunState::Paused, RunState::Running].map(|state| state.name().to_owned()).to_vec();
-    let rows = journal.runs(&Filter { plan: plan.map(str::to_owned), states, ..Filter::default() })?;
-    rows.into_iter().rev().filter(|row| !row.ended).map(|row| Open::of(journal, row, project)).collect()
 }
 
 /// The folders of all projects in a folder and below it that have a journal.

@@ -1,22 +1,16 @@
 //! `planrun runs`: what happened, and acting on it.
 
-mod above;
 mod answer;
-mod answer_path;
 mod events;
 mod export;
 mod inbox;
 mod list;
-mod open;
 mod patch;
 mod prune;
 mod say;
 mod show;
-mod shown;
 mod when;
 
-pub(in crate::cli) use answer_path::split as answer_pair;
-pub(in crate::cli) use shown::shown;
 pub(in crate::cli) use when::{away, moment};
 
 use std::path::Path;
@@ -25,15 +19,11 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use super::arguments::{RunFormat, RunOutput};
 use super::journals::journal_of;
-use super::run::{Look, Onward, go_further, resume};
-use super::workspace::{real_host, spoken_at};
+use super::run::{OutputOptions, drive, drive_run};
 use super::{Exit, Failure, Terminal};
 use crate::diag::render::Language;
-use crate::journal::store::{Filter, Journal};
-use crate::journal::{Cancel, Said};
-use crate::project::Location;
-use crate::protocol::RunState;
-use crate::types::{ErrorClass, Validation};
+use crate::project::Project;
+use crate::runs::{CancelOptions, Error, Planrun, ResumeOptions};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -108,8 +98,8 @@ struct LookArguments {
 }
 
 impl LookArguments {
-    fn look(&self, terminal: Terminal) -> Look {
-        Look { format: self.format, output: self.output, terminal: terminal.speaking(self.language) }
+    fn look(&self, terminal: Terminal) -> OutputOptions {
+        OutputOptions { format: self.format, output: self.output, terminal: terminal.speaking(self.language) }
     }
 }
 
@@ -164,52 +154,45 @@ pub fn run(arguments: &Arguments, project: Option<&Path>, terminal: Terminal) ->
     {
         return inbox::run_everywhere(arguments, terminal);
     }
-    let (journal, location) = journal_of(None, project)?;
-    let terminal = terminal.beside(&location).speaking(spoken_at(&*real_host(), &location));
+    let planrun = journal_of(None, project)?;
+    let location = planrun.location();
+    let terminal = terminal.beside(location).speaking(Project::language(&**planrun.host(), location));
     match &arguments.command {
-        RunsCommand::List(arguments) => list::run(&journal, arguments, terminal),
-        RunsCommand::Show(arguments) => show::run(&journal, &location, arguments, terminal),
-        RunsCommand::Events(arguments) => events::run(&journal, arguments, terminal),
-        RunsCommand::Resume(arguments) => go_on(&journal, &location, arguments, terminal),
-        RunsCommand::Export(arguments) => export::run(&journal, arguments, terminal),
-        RunsCommand::Prune(arguments) => prune::run(&journal, arguments, terminal),
-        RunsCommand::Inbox(arguments) => inbox::run(&journal, arguments, terminal),
-        RunsCommand::Answer(arguments) => answer::run(&journal, &location, arguments, terminal),
-        RunsCommand::Signal(arguments) => say::signal(&journal, &location, arguments, terminal),
-        RunsCommand::Retry(arguments) => retry(&journal, &location, arguments, terminal),
-        RunsCommand::Patch(arguments) => patch::run(&journal, &location, arguments, terminal),
-        RunsCommand::Cancel(arguments) => cancel(&journal, &location, arguments, terminal),
+        RunsCommand::List(arguments) => list::run(&planrun, arguments, terminal),
+        RunsCommand::Show(arguments) => show::run(&planrun, arguments, terminal),
+        RunsCommand::Events(arguments) => events::run(&planrun, arguments, terminal),
+        RunsCommand::Resume(arguments) => go_on(&planrun, arguments, terminal),
+        RunsCommand::Export(arguments) => export::run(&planrun, arguments, terminal),
+        RunsCommand::Prune(arguments) => prune::run(&planrun, arguments, terminal),
+        RunsCommand::Inbox(arguments) => inbox::run(&planrun, arguments, terminal),
+        RunsCommand::Answer(arguments) => answer::run(&planrun, arguments, terminal),
+        RunsCommand::Signal(arguments) => say::signal(&planrun, arguments, terminal),
+        RunsCommand::Retry(arguments) => retry(&planrun, arguments, terminal),
+        RunsCommand::Patch(arguments) => patch::run(&planrun, arguments, terminal),
+        RunsCommand::Cancel(arguments) => cancel(&planrun, arguments, terminal),
     }
 }
 
-fn go_on(
-    journal: &Journal,
-    location: &Location,
-    arguments: &ResumeArguments,
-    terminal: Terminal,
-) -> Result<Exit, Failure> {
-    let look = arguments.look.look(terminal);
+/// Goes on with a run where it was; of one that has ended, tells how.
+fn resume(planrun: &Planrun, run: &str, options: ResumeOptions, output: OutputOptions) -> Result<Exit, Failure> {
+    drive(planrun, (options, None), output, |options| planrun.resume(run, options))
+}
+
+fn go_on(planrun: &Planrun, arguments: &ResumeArguments, terminal: Terminal) -> Result<Exit, Failure> {
+    let output = arguments.look.look(terminal);
     if let Some(run) = &arguments.run {
-        let onward = Onward { again: arguments.again, ..Onward::new(look) };
-        return resume(journal, location, &journal.run(run)?, onward);
-    }
-    let due = Filter { due: Some(real_host().now()), ..Filter::default() };
-    // A run whose process has died waits for nothing but another process.
-    let orphaned = Filter { states: vec![RunState::Running.name().to_owned()], ..Filter::default() };
-    let mut rows = journal.runs(&due)?;
-    for row in journal.runs(&orphaned)? {
-        if rows.iter().all(|known| known.run != row.run) {
-            rows.push(row);
-        }
+        let options = ResumeOptions { again: arguments.again, ..ResumeOptions::default() };
+        return resume(planrun, run, options, output);
     }
     let mut exit = Exit::Fine;
-    for row in rows {
-        if row.ended || journal.is_driven(&row) {
+    for row in planrun.due()? {
+        // Somebody may have taken it up while others went on here.
+        if planrun.run(&row.run)?.driven {
             continue;
         }
         terminal.say(&format!("{} ({})", row.run, row.plan));
-        let onward = Onward { retries: false, ..Onward::new(look) };
-        let one = resume(journal, location, &row, onward)?;
+        let options = ResumeOptions { retries: false, ..ResumeOptions::default() };
+        let one = resume(planrun, &row.run, options, output)?;
         if one != Exit::Fine && one != Exit::Paused {
             exit = one;
         }
@@ -217,47 +200,38 @@ fn go_on(
     Ok(exit)
 }
 
-fn retry(
-    journal: &Journal,
-    location: &Location,
-    arguments: &RetryArguments,
-    terminal: Terminal,
-) -> Result<Exit, Failure> {
-    let row = journal.run(&arguments.run)?;
-    let unverified = ErrorClass::Validation(Validation::Verify).to_string();
-    if row.ended && row.error.as_ref() != Some(&unverified) {
-        return Err(Failure::Usage(format!(
-            "the run `{run}` has ended: {state}; `planrun run PLAN --base {run}` begins a new one from it",
-            run = row.run,
-            state = row.state
-        )));
+fn retry(planrun: &Planrun, arguments: &RetryArguments, terminal: Terminal) -> Result<Exit, Failure> {
+    let output = arguments.look.look(terminal);
+    drive(planrun, (ResumeOptions::default(), None), output, |options| planrun.retry(&arguments.run, options))
+}
+
+/// Why a run is not told something.
+fn nothing_told(error: Error) -> Failure {
+    match &error {
+        Error::Ended { .. } => Failure::Usage(format!("{error}; nothing was told to it")),
+        _ => error.into(),
     }
-    let look = arguments.look.look(terminal);
-    go_further(journal, location, &row, Onward::new(look))
 }
 
 /// Asks for the end of a run. One that nobody drives is driven to its end here.
-fn cancel(
-    journal: &Journal,
-    location: &Location,
-    arguments: &CancelArguments,
-    terminal: Terminal,
-) -> Result<Exit, Failure> {
-    let row = journal.run(&arguments.run)?;
-    if row.ended {
-        terminal.complain(&format!("the run `{}` has ended already: {}", row.run, row.state));
-        return Ok(Exit::Usage);
-    }
-    let said = Cancel { cancel: true, keep: arguments.keep, force: arguments.force };
-    journal.post(&row.run, &Said::Cancel(said).to_text())?;
-    if journal.is_driven(&row) {
-        terminal.say("asked the process that drives the run to end it");
-        return Ok(Exit::Fine);
-    }
-    let look = Look::plain(terminal);
-    // Whoever ends a run at which processes die wants no more of it done.
-    let onward = Onward { retries: false, again: true, ..Onward::new(look) };
-    resume(journal, location, &row, onward)?;
-    terminal.say(&format!("the run {} is {}", row.run, journal.run(&row.run)?.state));
+fn cancel(planrun: &Planrun, arguments: &CancelArguments, terminal: Terminal) -> Result<Exit, Failure> {
+    let how = CancelOptions { keep: arguments.keep, force: arguments.force };
+    let options = ResumeOptions::default();
+    let stop = options.cancel.clone();
+    let run = match planrun.cancel(&arguments.run, how, options) {
+        Ok(Some(run)) => run,
+        Ok(None) => {
+            terminal.say("asked the process that drives the run to end it");
+            return Ok(Exit::Fine);
+        }
+        Err(Error::Ended { run, state }) => {
+            terminal.complain(&format!("the run `{run}` has ended already: {state}"));
+            return Ok(Exit::Usage);
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let id = run.id().to_owned();
+    drive_run(planrun, run, (stop, None, None), OutputOptions::plain(terminal))?;
+    terminal.say(&format!("the run {id} is {}", planrun.run(&id)?.state));
     Ok(Exit::Fine)
 }

@@ -1,26 +1,15 @@
 //! `planrun runs patch`: another text for what a run has not started.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
 
-use super::above;
-use crate::cli::run::{Job, Onward, Pinned, fold, resume};
-use crate::cli::workspace::Workspace;
+use super::resume;
+use crate::cli::plan_files::checked_plan;
 use crate::cli::{Exit, Failure, Terminal};
-use crate::diag::render::visible_line;
-use crate::engine::Program;
-use crate::graph::Edge;
-use crate::journal::store::{Digest, Journal, RunRow};
-use crate::journal::{Event, EventKind, Past, PastStep, StepError};
-use crate::project::Location;
-use crate::protocol::{Sent, StepState};
-use crate::sema::{Call, Plan, StepKind, Target};
-use crate::source::SourceFile;
-use crate::syntax::{json::definitions, parse};
-use crate::types::{Effect, check_value};
+use crate::diag::render::{human, visible_line};
+use crate::runs::{Error, Patched, Planrun, ResumeOptions, Workspace};
 
 /// Give a run another text for what it has not started.
 ///
@@ -40,193 +29,41 @@ pub struct Arguments {
     look: super::LookArguments,
 }
 
-pub fn run(journal: &Journal, location: &Location, arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
-    let row = journal.run(&arguments.run)?;
-    if row.ended {
-        let message = format!(
-            "the run `{run}` has ended: {state}; `planrun run PLAN --base {run}` begins a new one from it",
-            run = row.run,
-            state = row.state
-        );
-        return Err(Failure::Usage(message));
-    }
-    let past = fold(journal, &row.run)?;
-    let before = Pinned::of(journal, &row, &past)?;
-    let old = Job::pinned(journal, location, &row, &past)?;
-    let workspace = Workspace::open(
-        &arguments.file,
-        Some(&location.folder).filter(|_| location.file.is_some()).map(PathBuf::as_path),
-    )?;
-    let Some(checked) = workspace.plan(&arguments.file, Some(&before.plan), terminal)? else {
+pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
+    let run = planrun.patchable(&arguments.run)?;
+    let id = run.summary().run;
+    let location = planrun.location();
+    let folder = Some(&location.folder).filter(|_| location.file.is_some()).map(PathBuf::as_path);
+    let workspace = Arc::new(Workspace::open(&arguments.file, folder)?);
+    let Some(checked) = checked_plan(&workspace, &arguments.file, Some(run.plan()), terminal)? else {
         return Ok(Exit::Findings);
     };
-    let now = Program::new(checked.plan.clone());
-    let (was, is) = (before.definitions(), definitions(&parse(&checked.source).file, &before.plan));
-    let started = started(&old.program, &now, &past);
-    let frozen = frozen(&old.program, &started, &past);
-    refuse_changes(&frozen, &was, &is)?;
-    let text = SourceFile::new(&*before.file, &*before.text);
-    let was_text = above::Text { plan: &old.program.plan, source: &text };
-    refuse_above(was_text, above::Text { plan: &now.plan, source: &checked.source }, &started)?;
-    refuse_contracts(&old.program.plan, &now.plan, &past)?;
-    refuse_inputs(&now.plan, &old)?;
-    let nodes = now.plan.body().nodes.iter();
-    let over = nodes.filter(|node| node.name.as_deref().is_some_and(|name| frozen.contains(name)));
-    if checked.tell_obstacles(&over.map(|node| node.span).collect::<Vec<_>>(), terminal) {
-        return Err(Failure::Usage(
-            "the rest of the plan could not be done as a whole, so nothing was changed".to_owned(),
-        ));
-    }
-    let (folder, has_file) = (&workspace.location.folder, workspace.location.file.is_some());
-    let after = Pinned::new(
-        (checked.source.name(), checked.source.text(), &checked.plan),
-        (folder, has_file, &workspace.pins()),
-        &old.inputs,
-        (before.mock, before.max_steps, before.strict),
-    );
-    write_down(journal, &row, (&before, &after))?;
-    terminal.say(&format!("patched: {}", told(&was, &is)));
+    let patched = planrun.patch(&run, &checked).map_err(|error| match error {
+        Error::Obstacles(report) => {
+            if !report.diagnostics.is_empty() {
+                terminal.say_plainly(&human(&[*report], terminal.look));
+            }
+            Failure::Usage("the rest of the plan could not be done as a whole, so nothing was changed".to_owned())
+        }
+        error => error.into(),
+    })?;
+    terminal.say(&format!("patched: {}", describe(&patched)));
     if !arguments.resume {
-        terminal.say(&format!("go on with `{}`", terminal.command(&format!("runs resume {}", row.run))));
+        terminal.say(&format!("go on with `{}`", terminal.command(&format!("runs resume {id}"))));
         return Ok(Exit::Fine);
     }
-    let look = arguments.look.look(terminal);
-    resume(journal, location, &journal.run(&row.run)?, Onward::new(look))
+    resume(planrun, &id, ResumeOptions::default(), arguments.look.look(terminal))
 }
 
-/// The names of what has started. A call that has failed, and for which the run has paused,
-/// may become another call, unless an attempt of it may have happened: then it goes on with the same execution.
-fn started(program: &Program, now: &Program, past: &Past) -> BTreeSet<String> {
-    let called = |program: &Program, name: &str| {
-        let nodes = &program.plan.body().nodes;
-        let step = nodes.iter().find(|node| node.name.as_deref() == Some(name)).and_then(|node| node.step())?;
-        matches!(&step.kind, StepKind::Call(Call { target: Target::Tool(_), .. })).then_some(step.effect)
-    };
-    let stands = |(path, step): &(&Arc<str>, &PastStep)| {
-        let unseen = step.call.as_ref().is_some_and(|call| call.arrived.is_none());
-        let is_over = |error: &StepError| error.ends_execution() || (error.sent == Sent::No && unseen);
-        let looked = called(program, path).is_some_and(|effect| effect <= Effect::Read);
-        let is_over = step.call.is_some() && (looked || step.error.as_deref().is_some_and(is_over));
-        let may_differ = called(program, path).is_some() && called(now, path).is_some();
-        !(step.state == StepState::Failed && is_over && may_differ)
-    };
-    above::names(past.steps.iter().filter(stands).map(|(path, _)| path))
-}
-
-/// The names of what cannot change any more: what has started, what tasks hold, and all that this has read.
-fn frozen(program: &Program, started: &BTreeSet<String>, past: &Past) -> BTreeSet<String> {
-    let mut names = above::names(past.tasks.keys());
-    names.extend(started.iter().cloned());
-    let (nodes, graph) = (&program.plan.body().nodes, &program.graph.blocks[0]);
-    // Every edge leads downwards, so one way upwards finds them all.
-    for index in (0..nodes.len()).rev() {
-        let reads = |edge: Edge| matches!(edge, Edge::Data | Edge::State | Edge::Guard | Edge::After);
-        let mut readers = graph.readers(u32::try_from(index).unwrap_or(u32::MAX)).filter(|(_, edge)| reads(*edge));
-        let is_read = readers.any(|(reader, _)| {
-            let name = nodes.get(reader as usize).and_then(|node| node.name.as_deref());
-            name.is_some_and(|name| names.contains(name))
-        });
-        names.extend(nodes[index].name.as_deref().filter(|_| is_read).map(str::to_owned));
-    }
-    names
-}
-
-fn refuse_changes(
-    frozen: &BTreeSet<String>,
-    was: &BTreeMap<String, String>,
-    is: &BTreeMap<String, String>,
-) -> Result<(), Failure> {
-    let changed = frozen.iter().filter(|name| was.get(*name) != is.get(*name));
-    let changed: Vec<String> = changed.map(|name| format!("`{}`", visible_line(name))).collect();
-    if changed.is_empty() {
-        return Ok(());
-    }
-    Err(Failure::Usage(format!(
-        "{} cannot change any more: the run has started that, or has read it; write it as it was, and add what is new below",
-        changed.join(", ")
-    )))
-}
-
-/// What has started cannot wait any more for something that is new above it.
-fn refuse_above(was: above::Text<'_>, is: above::Text<'_>, started: &BTreeSet<String>) -> Result<(), Failure> {
-    match above::intruder(was, is, started) {
-        Some((new, below)) => Err(Failure::Usage(format!(
-            "`{new}` stands above `{below}` now, and the run has started that; put it below what has started"
-        ))),
-        None => Ok(()),
-    }
-}
-
-fn refuse_contracts(old: &Plan, new: &Plan, past: &Past) -> Result<(), Failure> {
-    let (old, new) = (contracts(old), contracts(new));
-    let called = past.steps.values().filter_map(|step| step.tool.as_deref()).collect::<BTreeSet<&str>>();
-    match called.into_iter().find(|tool| old.contains_key(*tool) && old.get(*tool) != new.get(*tool)) {
-        Some(tool) => Err(Failure::Usage(format!(
-            "the run has called `{tool}`, and its contract differs now; a run stays with the contracts that it has used"
-        ))),
-        None => Ok(()),
-    }
-}
-
-fn contracts(plan: &Plan) -> BTreeMap<String, String> {
-    let steps = plan.blocks.iter().flat_map(|block| &block.nodes).filter_map(|node| node.step());
-    let mut found: BTreeMap<String, String> = steps
-        .filter_map(|step| match &step.kind {
-            StepKind::Call(Call { target: Target::Tool(signature), .. }) => {
-                Some((signature.path(), signature.digest()))
-            }
-            _ => None,
-        })
-        .collect();
-    plan.plans.iter().for_each(|inner| found.extend(contracts(inner)));
-    found
-}
-
-/// The inputs of the run are those that it began with.
-fn refuse_inputs(plan: &Plan, old: &Job) -> Result<(), Failure> {
-    for parameter in &plan.parameters {
-        let fault = match old.inputs.get(&parameter.name) {
-            Some(value) => check_value(value, &parameter.ty).err().map(|mismatch| mismatch.to_string()),
-            None => parameter.required.then(|| "the run has none, and it cannot be added".to_owned()),
-        };
-        if let Some(fault) = fault {
-            return Err(Failure::Usage(format!("the input `{}` of the new text: {fault}", parameter.name)));
-        }
-    }
-    Ok(())
-}
-
-/// One event, which names the text before and the text after by their hashes.
-fn write_down(journal: &Journal, row: &RunRow, (before, after): (&Pinned, &Pinned)) -> Result<(), Failure> {
-    let mut driver = journal.drive(&row.run)?;
-    let (was, is) = (Digest::of(&before.to_bytes()).to_string(), after.to_bytes());
-    let digest = Digest::of(&is);
-    driver.keep(digest, is);
-    let kind = EventKind::RunPatched { before: &was, after: &digest.to_string() };
-    let at = crate::cli::workspace::real_host().now();
-    let mut line = Vec::new();
-    Event { number: driver.last() + 1, at, kind, sensitive: &[] }.write_entry(&mut line, &mut |_, _| {});
-    driver.append(driver.last() + 1, &line);
-    Ok(driver.close()?)
-}
-
-fn told(was: &BTreeMap<String, String>, is: &BTreeMap<String, String>) -> String {
-    let names = |wanted: &dyn Fn(&String) -> bool, all: &BTreeMap<String, String>| {
-        all.keys()
-            .filter(|name| wanted(name))
-            .map(|name| visible_line(name).into_owned())
-            .collect::<Vec<_>>()
-            .join(", ")
-    };
-    let parts = [
-        ("added", names(&|name| !was.contains_key(name), is)),
-        ("replaced", names(&|name| was.contains_key(name) && was.get(name) != is.get(name), is)),
-        ("removed", names(&|name| !is.contains_key(name), was)),
-    ];
+fn describe(patched: &Patched) -> String {
+    let parts = [("added", &patched.added), ("replaced", &patched.replaced), ("removed", &patched.removed)];
     let parts: Vec<String> = parts
         .into_iter()
         .filter(|(_, names)| !names.is_empty())
-        .map(|(word, names)| format!("{word} {names}"))
+        .map(|(word, names)| {
+            let names = names.iter().map(|name| visible_line(name)).collect::<Vec<_>>();
+            format!("{word} {}", names.join(", "))
+        })
         .collect();
     if parts.is_empty() { "no named statement differs".to_owned() } else { parts.join("; ") }
 }

@@ -5,11 +5,10 @@ use std::fmt::Write as _;
 
 use super::when::{away, moment};
 use crate::cli::check::counted;
-use crate::cli::workspace::real_host;
 use crate::cli::{Exit, Failure, Terminal};
 use crate::diag::render::Language;
 use crate::diag::render::visible_line;
-use crate::journal::store::{Journal, JournalError, Prune, RunRow};
+use crate::runs::{Planrun, Prune, RunSummary};
 
 /// Delete runs that have ended, and the large values that only they refer to.
 ///
@@ -34,13 +33,13 @@ const DAY: i128 = 86_400_000_000_000;
 /// So many runs are listed.
 const MOST_LISTED: usize = 20;
 
-pub fn run(journal: &Journal, arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
-    let now = real_host().now();
+pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
+    let now = planrun.host().now();
     let before = arguments.days.map(|days| now - i128::from(days) * DAY);
     let prune = Prune { before, keep: arguments.keep.unwrap_or(0) };
     let chosen = arguments.all || arguments.keep.is_some() || arguments.days.is_some();
     if arguments.dry_run || !chosen {
-        let rows = journal.prunable(prune)?;
+        let rows = planrun.prunable(prune)?;
         terminal.print(&listed(&rows, now))?;
         if chosen || rows.is_empty() {
             return Ok(Exit::Fine);
@@ -49,23 +48,18 @@ pub fn run(journal: &Journal, arguments: &Arguments, terminal: Terminal) -> Resu
                     that ended so long ago";
         return Err(Failure::Usage(hint.to_owned()));
     }
-    let pruned = journal.prune(prune)?;
-    if !pruned.runs.is_empty() {
-        match journal.compact() {
-            Ok(()) => {}
-            // Others are at work on it. What was deleted is overwritten in the file already.
-            Err(JournalError::Busy { .. }) => terminal.say(
-                "others use the journal just now: parts of what was deleted may stand in the file beside it until they end",
-            ),
-            Err(error) => return Err(error.into()),
-        }
+    let pruned = planrun.prune(prune)?;
+    if pruned.lingers {
+        terminal.say(
+            "others use the journal just now: parts of what was deleted may stand in the file beside it until they end",
+        );
     }
     let (runs, values) = (counted(pruned.runs.len(), "run"), counted(pruned.values, "large value"));
     terminal.say(&format!("deleted {runs} and {values}"));
     Ok(Exit::Fine)
 }
 
-fn listed(rows: &[RunRow], now: i128) -> String {
+fn listed(rows: &[RunSummary], now: i128) -> String {
     let mut text = match rows.len() {
         0 => "no run would be deleted\n".to_owned(),
         count => format!("{} would be deleted:\n", counted(count, "run")),

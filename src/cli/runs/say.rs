@@ -3,13 +3,11 @@
 use clap::Args;
 use serde_json::Value as Json;
 
+use super::{nothing_told, resume};
 use crate::cli::arguments::key_value;
-use crate::cli::run::{Job, Look, Onward, fold, resume};
+use crate::cli::run::OutputOptions;
 use crate::cli::{Exit, Failure, Terminal};
-use crate::engine::{accepts_move, accepts_signal};
-use crate::journal::store::{Journal, RunRow};
-use crate::journal::{Move, Said, Signal};
-use crate::project::Location;
+use crate::runs::{Planrun, ResumeOptions};
 
 /// Send a signal to a run (`name=JSON`), or move a task that is `external` (`task=status`).
 #[derive(Debug, Args)]
@@ -28,57 +26,28 @@ pub struct SignalArguments {
     resume: bool,
 }
 
-pub fn signal(
-    journal: &Journal,
-    location: &Location,
-    arguments: &SignalArguments,
-    terminal: Terminal,
-) -> Result<Exit, Failure> {
-    let row = open(journal, &arguments.run)?;
+pub fn signal(planrun: &Planrun, arguments: &SignalArguments, terminal: Terminal) -> Result<Exit, Failure> {
+    let receiver = planrun.receiver(&arguments.run).map_err(nothing_told)?;
     let (name, text) = &arguments.what;
-    let program = Job::pinned(journal, location, &row, &fold(journal, &row.run)?)?.program;
-    let said = if let Some(task) = program.plan.tasks.iter().find(|task| *task.name == **name) {
+    let driven = if receiver.has_task(name) {
         let context = arguments.context.as_deref().map_or(Ok(Json::Null), parsed)?;
-        accepts_move(task, text, &context).map_err(Failure::Usage)?;
-        Said::Move(Move { task: name.as_str().into(), status: text.as_str().into(), context })
+        receiver.move_task(name, text, context)?
     } else {
-        let payload = parsed(text)?;
-        accepts_signal(&program, name, &payload).map_err(Failure::Usage)?;
-        Said::Signal(Signal { name: name.as_str().into(), payload })
+        receiver.signal(name, parsed(text)?)?
     };
-    tell(journal, location, (&row, &said), arguments.resume, terminal)
-}
-
-/// The run, which must not have ended.
-pub(super) fn open(journal: &Journal, run: &str) -> Result<RunRow, Failure> {
-    let row = journal.run(run)?;
-    if row.ended {
-        return Err(Failure::Usage(format!("the run `{}` has ended: {}; nothing was told to it", row.run, row.state)));
+    let run = receiver.run();
+    if driven {
+        return Ok(Exit::Fine);
     }
-    Ok(row)
+    if !arguments.resume {
+        terminal.say(&format!("told; go on with `{}`", terminal.command(&format!("runs resume {run}"))));
+        return Ok(Exit::Fine);
+    }
+    resume(planrun, run, ResumeOptions::default(), OutputOptions::plain(terminal))
 }
 
 pub(super) fn parsed(text: &str) -> Result<Json, Failure> {
     serde_json::from_str(text).map_err(|error| {
         Failure::Usage(format!("`{text}` is not JSON: {error}; text is written in quotes, such as '\"yes\"'"))
     })
-}
-
-fn tell(
-    journal: &Journal,
-    location: &Location,
-    (row, said): (&RunRow, &Said),
-    goes_on: bool,
-    terminal: Terminal,
-) -> Result<Exit, Failure> {
-    journal.post(&row.run, &said.to_text())?;
-    if journal.is_driven(row) {
-        return Ok(Exit::Fine);
-    }
-    if !goes_on {
-        terminal.say(&format!("told; go on with `{}`", terminal.command(&format!("runs resume {}", row.run))));
-        return Ok(Exit::Fine);
-    }
-    let look = Look::plain(terminal);
-    resume(journal, location, row, Onward::new(look))
 }

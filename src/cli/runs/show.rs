@@ -5,15 +5,13 @@ use std::fmt::Write as _;
 use clap::Args;
 
 use super::Format;
-use super::list::state_of;
-use super::open::Open;
+use super::inbox::questions_of;
 use super::when::{length, moment};
-use crate::cli::run::seen;
+use crate::cli::run::wait;
 use crate::cli::{Exit, Failure, Terminal};
 use crate::diag::render::visible_line;
 use crate::engine::{Outcome, StepReport, TaskReport, Verification};
-use crate::journal::store::Journal;
-use crate::project::Location;
+use crate::runs::Planrun;
 
 /// Show one run, step by step.
 #[derive(Debug, Args)]
@@ -29,9 +27,10 @@ pub struct Arguments {
 /// How many columns the bars of the timeline take.
 const BAR: u64 = 24;
 
-pub fn run(journal: &Journal, location: &Location, arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
-    let row = journal.run(&arguments.run)?;
-    let outcome = seen(journal, location, &row)?;
+pub fn run(planrun: &Planrun, arguments: &Arguments, terminal: Terminal) -> Result<Exit, Failure> {
+    let recorded = planrun.recorded(&arguments.run)?;
+    let row = recorded.summary();
+    let outcome = wait(recorded.outcome())??;
     if arguments.format == Format::Json {
         let mut text = Vec::new();
         let written = outcome.write_json(&mut text);
@@ -44,7 +43,7 @@ pub fn run(journal: &Journal, location: &Location, arguments: &Arguments, termin
         "{} {}: {}, began {}, {} events\n",
         visible_line(&row.plan),
         visible_line(&row.run),
-        state_of(journal, &row),
+        row.standing(),
         moment(row.created_at),
         row.events
     );
@@ -73,7 +72,7 @@ pub fn run(journal: &Journal, location: &Location, arguments: &Arguments, termin
         let place = error.place.as_ref().map(|place| format!(" ({})", visible_line(place))).unwrap_or_default();
         let _ = writeln!(text, "{}: {}{place}", error.class, visible_line(&error.message));
     }
-    text.push_str(&Open::of(journal, row, terminal.place)?.told(terminal.look));
+    text.push_str(&questions_of(planrun, &row.run, terminal)?);
     terminal.print(&text)?;
     Ok(Exit::Fine)
 }

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use crate::cli::Failure;
-use crate::cli::plan_files::{self, Loaded, PlanFile};
-use crate::cli::workspace::Workspace;
+use crate::cli::plan_files::{self, PlanFile};
 use crate::diag::render::{FileReport, Problem};
 use crate::engine::Defaults;
 use crate::host::{Host, RealHost};
 use crate::plantest::play::Stage;
 use crate::plantest::suite::Suite;
 use crate::project::Location;
+use crate::runs::{PlanText, Workspace};
 
 /// Everything that is to be tested.
 pub(crate) struct Tested {
@@ -96,12 +96,12 @@ enum Read {
 
 fn read(file: &PlanFile, workspace: &Workspace, project: usize) -> Read {
     match plan_files::load(file) {
-        Ok(Loaded::Text(source)) => {
+        Ok(PlanText::Text(source)) => {
             let checked = workspace.check(&source);
             let suite = Suite::new(source, checked).with_recordings(&*workspace.host);
             Read::File(Box::new(TestedFile { suite, project }))
         }
-        Ok(Loaded::Broken(report)) => Read::Broken(report),
+        Ok(PlanText::Broken(report)) => Read::Broken(report),
         Err(problem) => Read::Problem(problem),
     }
 }

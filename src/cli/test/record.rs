@@ -9,8 +9,6 @@ use tokio::runtime::Runtime;
 use super::files::Tested;
 use super::{Arguments, is_wanted};
 use crate::cli::check::counted;
-use crate::cli::run::{new_run_id, start_mock};
-use crate::cli::workspace::Workspace;
 use crate::cli::{Failure, Terminal};
 use crate::diag::render::visible_line;
 use crate::host::RealHost;
@@ -18,6 +16,7 @@ use crate::mock::MockServer;
 use crate::plantest::case::Case;
 use crate::plantest::play::Live;
 use crate::plantest::recording::{Session, record};
+use crate::runs::{Workspace, new_run_id};
 
 /// What is recorded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -131,7 +130,7 @@ impl Doubles {
     fn start(workspace: &Workspace) -> Result<Self, Failure> {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.map_err(|error| Failure::Environment(format!("cannot start: {error}")))?;
-        let server = runtime.block_on(start_mock(workspace))?;
+        let server = runtime.block_on(workspace.start_mock())?;
         Ok(Self { runtime, server })
     }
 

@@ -9,18 +9,17 @@ use serde::Serialize;
 use super::{Arguments, Format, files};
 use crate::cli::check::counted;
 use crate::cli::journals::journal_of;
-use crate::cli::run::{Job, Pinned, fold, seen};
-use crate::cli::workspace::{CheckedPlan, Workspace};
+use crate::cli::plan_files::checked_plan;
+use crate::cli::run::wait;
 use crate::cli::{Exit, Failure, Terminal};
 use crate::diag::render::{FileReport, escape_json, human, visible_line};
 use crate::diag::{Diagnostic, codes};
 use crate::engine::{Defaults, Program};
-use crate::journal::Entry;
-use crate::journal::store::{Digest, Journal};
 use crate::plantest::play::Stage;
 use crate::plantest::replay::{Difference, Kind, Then, Told, Views, differences, live_again};
 use crate::project::Location;
 use crate::protocol::RunState;
+use crate::runs::{CheckedPlan, Error, Loaded, RecordedRun, Workspace};
 use crate::sema::Plan;
 use crate::sema::test::called;
 use crate::source::SourceFile;
@@ -44,15 +43,15 @@ pub(super) fn replay(
         return Err(Failure::Usage("`--replay` tells of a run as `human` or `json`".to_owned()));
     }
     let named = named(&arguments.paths)?;
-    let (journal, location) = journal_of(named, project)?;
-    let row = journal.run(run)?;
-    let past = fold(&journal, &row.run)?;
-    if !row.ended && journal.is_driven(&row) {
+    let planrun = journal_of(named, project)?;
+    let location = planrun.location();
+    let recorded = planrun.recorded(run)?;
+    let row = recorded.summary();
+    if !row.ended && row.driven {
         return Err(Failure::Usage(format!("the run `{}` goes on just now; replay it when it has ended", row.run)));
     }
-    let pinned = Pinned::of(&journal, &row, &past)?;
-    let file = place(named, &pinned.file, &location)?;
-    let workspace = Workspace::open(&file, project)?;
+    let file = place(named, recorded.file(), location)?;
+    let workspace = Arc::new(Workspace::open(&file, project)?);
     if workspace.location.folder != location.folder {
         return Err(Failure::Usage(format!(
             "`{}` is of another project than the run, which is written down in {}",
@@ -60,18 +59,20 @@ pub(super) fn replay(
             location.folder.display()
         )));
     }
-    let Some(checked) = workspace.plan(&file, Some(&pinned.plan), terminal)? else { return Ok(Exit::Findings) };
+    let Some(checked) = checked_plan(&workspace, &file, Some(recorded.plan()), terminal)? else {
+        return Ok(Exit::Findings);
+    };
     if let Some(refused) = checked.not_yet() {
         terminal.say_plainly(&human(&[refused], terminal.look));
         return Ok(Exit::Findings);
     }
-    let job = Job::pinned(&journal, &location, &row, &past)?;
-    let then = then(&journal, &row.run, &job)?;
-    let outcome = seen(&journal, &location, &row)?;
+    let loaded = recorded.load()?;
+    let then = then(&recorded, &row.run, &loaded)?;
+    let outcome = wait(recorded.outcome())??;
     let mut found = inputs(&checked.plan, &then.inputs);
     let (mut steps, mut ended) = (0, RunState::Running);
     if found.is_empty() {
-        let defaults = Defaults { max_steps: job.max_steps, strict: job.strict, ..workspace.defaults() };
+        let defaults = Defaults { max_steps: loaded.max_steps, strict: loaded.strict, ..workspace.defaults() };
         let stage = Stage { defaults, ..files::stage(&workspace) };
         let program = Arc::new(Program::new(checked.plan.clone()));
         let now = live_again(&stage, &program, &then).map_err(|error| Failure::Environment(error.to_string()))?;
@@ -112,21 +113,17 @@ fn place(named: Option<&Path>, file: &str, location: &Location) -> Result<PathBu
 }
 
 /// What the journal tells of a run.
-fn then(journal: &Journal, run: &str, job: &Job) -> Result<Then, Failure> {
+fn then(recorded: &RecordedRun, run: &str, loaded: &Loaded) -> Result<Then, Failure> {
     let mut told = Told::default();
-    let mut kept = |digest: &str| {
-        let digest: Digest = digest.parse().map_err(|error| format!("`{digest}`: {error}"))?;
-        journal.blob(digest).map_err(|error| error.to_string())
-    };
-    for event in journal.events(run, 1)? {
-        let event = event?;
-        let taken = Entry::read(event.line.as_bytes()).and_then(|entry| told.take(entry, &mut kept));
-        taken.map_err(|error| Failure::Environment(format!("event {} of the run `{run}`: {error}", event.number)))?;
-    }
+    recorded.read_events(|entry, kept| told.take(entry, kept)).map_err(|error| match error {
+        Error::Event { run, number, why } => Failure::Environment(format!("event {number} of the run `{run}`: {why}")),
+        error => error.into(),
+    })?;
     // Of the tools as the plan of then saw them: a `tool` item of its own stands over the catalog's contract.
-    let called = called(&job.program.plan);
+    let called = called(&loaded.program.plan);
     let contracts = called.iter().map(|signature| (signature.path(), signature.digest().into()));
-    Ok(Then { run: run.into(), inputs: job.inputs.clone(), contracts: contracts.collect(), told: told.finish() })
+    let (inputs, contracts) = (loaded.inputs.values().clone(), contracts.collect());
+    Ok(Then { run: run.into(), inputs, contracts, told: told.finish() })
 }
 
 /// Inputs of the run that the plan does not take any more, and those that it wants now.

@@ -1,17 +1,16 @@
 //! A run as a text of its own: a header, its values, its events with the chain after each, a footer.
 
 use std::io::{self, Write};
-use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde::{Deserialize, Serialize};
 
+use super::Inner;
 use super::digest::{Digest, link};
-use super::events::Events;
 use super::failure::JournalError;
+use super::interface::{RecordedEvents, Store};
 use super::rows::RunRow;
-use super::{Inner, Journal};
 use crate::journal::Shown;
 
 /// What the header says that the text is, and in which version.
@@ -94,68 +93,65 @@ impl<W: Write> Hashed<'_, W> {
     }
 }
 
-impl Journal {
-    /// Writes a run, named in full, as lines of JSON that prove themselves: see `verify_export`.
-    ///
-    /// # Errors
-    /// `NotFound`, `Damaged`, what the file says; `Output` where the writer refuses.
-    pub fn export(&self, run: &str, writer: &mut impl Write) -> Result<Exported, JournalError> {
-        let events = self.events(run, 1)?;
-        let (id, row) = self.inner.row(run)?;
-        let mut out = Hashed { writer, hasher: blake3::Hasher::new() };
-        out.json(&header(&row))?;
-        let mut values = 0;
-        for digest in self.inner.values(id, row.pinned)? {
-            out.json(&value_line(digest, self.blob(digest)?))?;
-            values += 1;
-        }
-        let (events, head) = write_events(events, &row, |line| line, &mut out)?;
-        out.end(row, (events, values), head)
+/// Writes a run, named in full, as lines of JSON that prove themselves: see `verify_export`.
+///
+/// # Errors
+/// `NotFound`, `Damaged`, what the store says; `Output` where the writer refuses.
+pub fn export(store: &dyn Store, run: &str, writer: &mut impl Write) -> Result<Exported, JournalError> {
+    let events = store.events(run, 1)?;
+    let row = store.run(run)?;
+    let mut out = Hashed { writer, hasher: blake3::Hasher::new() };
+    out.json(&header(&row))?;
+    let mut values = 0;
+    for digest in store.values(run)? {
+        out.json(&value_line(digest, store.blob(digest)?))?;
+        values += 1;
     }
+    let (events, head) = write_events(events, &row, |line| line, &mut out)?;
+    out.end(row, (events, values), head)
+}
 
-    /// The same with marks for what is secret. Values have the hashes of what is left of them, and the chain is that of
-    /// the lines as they are written here, so that the text still proves itself. `pinned` is the pinned document as it
-    /// may be seen.
-    ///
-    /// # Errors
-    /// As for `export`.
-    pub fn export_shown(
-        &self,
-        run: &str,
-        (shown, pinned): (&Shown, Vec<u8>),
-        writer: &mut impl Write,
-    ) -> Result<Exported, JournalError> {
-        let events = self.events(run, 1)?;
-        let (id, row) = self.inner.row(run)?;
-        let mut lines = Vec::new();
-        let mut renamed = Vec::new();
-        let mut pinned = Some(shown.content("", pinned));
-        for digest in self.inner.values(id, row.pinned)? {
-            let name = digest.to_string();
-            let content = match pinned.take() {
-                Some(pinned) => pinned,
-                None => shown.content(&name, self.blob(digest)?),
-            };
-            let new = Digest::of(&content);
-            if new != digest {
-                renamed.push((format!("\"{name}\""), format!("\"{new}\"")));
-            }
-            lines.push((new, value_line(new, content)));
-        }
-        let row = RunRow { pinned: lines.first().map_or(row.pinned, |(pinned, _)| *pinned), ..row };
-        let mut out = Hashed { writer, hasher: blake3::Hasher::new() };
-        out.json(&Header { redacted: true, ..header(&row) })?;
-        for (_, line) in &lines {
-            out.json(line)?;
-        }
-        let seen = |line: String| {
-            let line = shown.line(&line).into_owned();
-            renamed.iter().fold(line, |line, (old, new)| line.replace(old, new))
+/// The same with marks for what is secret. Values have the hashes of what is left of them, and the chain is that of the lines
+/// as they are written here, so that the text still proves itself. `pinned` is the pinned document as it may be seen.
+///
+/// # Errors
+/// As for [`export`].
+pub fn export_shown(
+    store: &dyn Store,
+    run: &str,
+    (shown, pinned): (&Shown, Vec<u8>),
+    writer: &mut impl Write,
+) -> Result<Exported, JournalError> {
+    let events = store.events(run, 1)?;
+    let row = store.run(run)?;
+    let mut lines = Vec::new();
+    let mut renamed = Vec::new();
+    let mut pinned = Some(shown.content("", pinned));
+    for digest in store.values(run)? {
+        let name = digest.to_string();
+        let content = match pinned.take() {
+            Some(pinned) => pinned,
+            None => shown.content(&name, store.blob(digest)?),
         };
-        let (events, head) = write_events(events, &row, seen, &mut out)?;
-        let values = u64::try_from(lines.len()).unwrap_or(u64::MAX);
-        out.end(row, (events, values), head)
+        let new = Digest::of(&content);
+        if new != digest {
+            renamed.push((format!("\"{name}\""), format!("\"{new}\"")));
+        }
+        lines.push((new, value_line(new, content)));
     }
+    let row = RunRow { pinned: lines.first().map_or(row.pinned, |(pinned, _)| *pinned), ..row };
+    let mut out = Hashed { writer, hasher: blake3::Hasher::new() };
+    out.json(&Header { redacted: true, ..header(&row) })?;
+    for (_, line) in &lines {
+        out.json(line)?;
+    }
+    let seen = |line: String| {
+        let line = shown.line(&line).into_owned();
+        renamed.iter().fold(line, |line, (old, new)| line.replace(old, new))
+    };
+    let (events, head) = write_events(events, &row, seen, &mut out)?;
+    let values = u64::try_from(lines.len()).unwrap_or(u64::MAX);
+    out.end(row, (events, values), head)
 }
 
 impl<W: Write> Hashed<'_, W> {
@@ -170,7 +166,7 @@ impl<W: Write> Hashed<'_, W> {
 }
 
 fn write_events(
-    events: Events,
+    events: RecordedEvents,
     row: &RunRow,
     seen: impl Fn(String) -> String,
     out: &mut Hashed<'_, impl Write>,
@@ -216,7 +212,7 @@ fn refused(error: &io::Error) -> JournalError {
 
 impl Inner {
     /// The values that a run refers to, the pinned document first.
-    fn values(self: &Arc<Self>, run: i64, pinned: Digest) -> Result<Vec<Digest>, JournalError> {
+    pub(super) fn values(&self, run: i64, pinned: Digest) -> Result<Vec<Digest>, JournalError> {
         let select = "SELECT digest FROM refs JOIN blobs ON blobs.id = refs.blob
                       WHERE refs.run = ?1 ORDER BY digest <> ?2, digest";
         self.read(|connection| {

@@ -1,4 +1,4 @@
-//! The store of events: one file below the project, written by each process at one place, read by everybody.
+//! Where runs are written down: the [`Store`] that every place for them is, the file below the project, and one in memory.
 
 mod commit;
 mod digest;
@@ -8,8 +8,10 @@ mod export;
 mod failure;
 mod file;
 mod inbox;
+mod interface;
 mod lease;
 mod log;
+mod memory;
 mod pen;
 mod process;
 mod prune;
@@ -19,20 +21,22 @@ mod schema;
 mod verify;
 mod writer;
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use std::{fmt, io};
 
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior};
 
 pub use digest::{Digest, NoDigest};
 pub use driver::Driver;
 pub use events::{Events, Recorded};
-pub use export::Exported;
+pub use export::{Exported, export, export_shown};
 pub use failure::{Damage, JournalError};
 pub use inbox::{Message, Seen};
+pub use interface::{Lease, RecordedEvents, Store};
 pub use lease::Holder;
+pub use memory::MemoryStore;
 pub use prune::{Prune, Pruned};
 pub use queue::{Durable, Summary};
 pub use rows::{Filter, RunRow};
@@ -40,7 +44,7 @@ pub use verify::{ExportFault, verify_export};
 
 use crate::host::Host;
 use crate::protocol::run_id_fault;
-use lease::{Creation, Lease};
+use lease::Creation;
 use process::Machine;
 use writer::Writer;
 
@@ -88,14 +92,14 @@ pub struct NewRun<'a> {
 
 /// What became of a wish to create a run.
 #[derive(Debug)]
-pub enum Created {
+pub enum Created<D = Driver> {
     /// It is new, and this process drives it.
-    New(Driver),
+    New(D),
     /// It was there, with the same plan and inputs.
-    Exists(RunRow),
+    Exists(Box<RunRow>),
 }
 
-/// A journal. Clones share one file and one writer.
+/// A journal in a file of `SQLite`. Clones share one file and one writer.
 #[derive(Clone, Debug)]
 pub struct Journal {
     inner: Arc<Inner>,
@@ -174,7 +178,7 @@ impl Journal {
         let driver = self.inner.presence(new.run)?;
         match self.inner.create_row(new, &driver)? {
             Creation::New(lease) => self.begin(lease).map(Created::New),
-            Creation::Exists(row) => Ok(Created::Exists(*row)),
+            Creation::Exists(row) => Ok(Created::Exists(row)),
         }
     }
 
@@ -187,7 +191,15 @@ impl Journal {
         self.begin(self.inner.take_lease(run, &driver)?)
     }
 
-    fn begin(&self, lease: Lease) -> Result<Driver, JournalError> {
+    /// Waits until a driver of this process that was dropped has given its run back.
+    pub fn wait_given_back(&self, run: &str) {
+        let desk = self.inner.writer().as_ref().map(|writer| Arc::clone(&writer.desk));
+        if let Some(desk) = desk {
+            desk.queue.wait_given_back(run);
+        }
+    }
+
+    fn begin(&self, lease: lease::Lease) -> Result<Driver, JournalError> {
         let mut writer = self.inner.writer();
         let writer = self.inner.started(&mut writer)?;
         Ok(Driver::new(Arc::clone(&self.inner), Arc::clone(&writer.desk), lease))
@@ -231,6 +243,15 @@ impl Journal {
         self.blob(self.inner.row(run)?.1.pinned)
     }
 
+    /// The hashes of the values that a run, named in full, refers to, the pinned document first.
+    ///
+    /// # Errors
+    /// `NotFound`; else what the file says.
+    pub fn values(&self, run: &str) -> Result<Vec<Digest>, JournalError> {
+        let (id, row) = self.inner.row(run)?;
+        self.inner.values(id, row.pinned)
+    }
+
     /// What was kept under this hash.
     ///
     /// # Errors
@@ -245,6 +266,14 @@ impl Journal {
             return Ok(bytes);
         }
         Err(self.inner.damaged(Damage::Value { digest }))
+    }
+
+    /// As [`export`] of this journal.
+    ///
+    /// # Errors
+    /// As [`export`].
+    pub fn export(&self, run: &str, writer: &mut impl io::Write) -> Result<Exported, JournalError> {
+        export(self, run, writer)
     }
 
     /// Says something to a run, named in full, whoever drives it. Gives the number of the message.

@@ -1,5 +1,6 @@
 //! The journal's store: what was told durable is there, what was altered is named, one driver per run.
 
+mod conformance;
 mod damage;
 mod driving;
 mod export;

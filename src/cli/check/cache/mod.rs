@@ -8,9 +8,9 @@ mod entry;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use crate::cli::workspace::Workspace;
 use crate::host::{Host, Stamp};
 use crate::project::{Location, make_own_folder, own_folder};
+use crate::runs::Workspace;
 use crate::source::{MAX_FILE_BYTES, SourceFile};
 pub(super) use entry::{Entry, Used, hash};
 

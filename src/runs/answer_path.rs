@@ -2,8 +2,11 @@
 
 use serde_json::Value as Json;
 
-/// Splits an answer at the first `=` that stands outside of brackets: keys of elements may hold any text.
-pub(in crate::cli) fn split(text: &str) -> Result<(String, String), String> {
+/// Splits `PATH=JSON` at the first `=` that stands outside of brackets: keys of elements may hold any text.
+///
+/// # Errors
+/// What is wrong with it, and how it is written.
+pub fn split(text: &str) -> Result<(String, String), String> {
     let mut at = None;
     walk(text, |index, character, inside| {
         if character == '=' && !inside && at.is_none() {

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use crate::cli::Failure;
+use super::{Error, Inputs, Journal};
 use crate::host::Pins;
-use crate::journal::store::{Digest, Journal, RunRow};
+use crate::journal::store::{Digest, RunRow};
 use crate::journal::{Past, Shown, labelled};
 use crate::secrets::{at_path, hidden};
 use crate::sema::{Plan, PlanParameter};
@@ -20,7 +20,7 @@ use crate::value::Value;
 
 /// The document that a journal keeps of a run. Paths are relative to the folder of the project.
 #[derive(Debug, Serialize, Deserialize)]
-pub(in crate::cli) struct Pinned {
+pub(super) struct Pinned {
     version: u32,
     /// The name of the plan's file, as the user wrote it.
     pub file: String,
@@ -46,13 +46,13 @@ pub(in crate::cli) struct Pinned {
 const VERSION: u32 = 1;
 
 impl Pinned {
-    pub fn new(
+    pub(super) fn new(
         (file, text, plan): (&str, &str, &Plan),
         (folder, has_project_file, pins): (&Path, bool, &Pins),
-        inputs: &BTreeMap<Arc<str>, Value>,
+        inputs: &Inputs,
         (mock, max_steps, strict): (bool, Option<u64>, bool),
     ) -> Self {
-        let inputs = inputs.iter().map(|(name, value)| (name.to_string(), value.to_typed_json())).collect();
+        let inputs = inputs.0.iter().map(|(name, value)| (name.to_string(), value.to_typed_json())).collect();
         let pins = moved(pins, &|path| path.strip_prefix(folder).unwrap_or(path).to_owned());
         let labels = |parameter: &PlanParameter| {
             let name = parameter.name.clone();
@@ -67,8 +67,8 @@ impl Pinned {
     ///
     /// # Errors
     /// When another version wrote it.
-    pub(in crate::cli) fn read(bytes: &[u8]) -> Result<Self, Failure> {
-        let unusable = |why: String| Failure::Environment(format!("what the run is bound to cannot be read: {why}"));
+    pub(super) fn read(bytes: &[u8]) -> Result<Self, Error> {
+        let unusable = |why: String| Error::Unusable(format!("what the run is bound to cannot be read: {why}"));
         let pinned: Self = serde_json::from_slice(bytes).map_err(|error| unusable(error.to_string()))?;
         if pinned.version == VERSION {
             return Ok(pinned);
@@ -80,11 +80,10 @@ impl Pinned {
     ///
     /// # Errors
     /// When that cannot be read.
-    pub fn of(journal: &Journal, row: &RunRow, past: &Past) -> Result<Self, Failure> {
+    pub(super) fn of(journal: &Journal, row: &RunRow, past: &Past) -> Result<Self, Error> {
         match &past.patched {
             Some(digest) => {
-                let digest: Digest =
-                    digest.parse().map_err(|error| Failure::Environment(format!("`{digest}`: {error}")))?;
+                let digest: Digest = digest.parse().map_err(|error| Error::Unusable(format!("`{digest}`: {error}")))?;
                 Self::read(&journal.blob(digest)?)
             }
             None => Self::read(&journal.pinned(&row.run)?),
@@ -92,12 +91,12 @@ impl Pinned {
     }
 
     /// What each statement of its plan means, by its name.
-    pub fn definitions(&self) -> BTreeMap<String, String> {
+    pub(super) fn definitions(&self) -> BTreeMap<String, String> {
         let source = SourceFile::new(&*self.file, &*self.text);
         definitions(&parse(&source).file, &self.plan)
     }
 
-    pub fn to_bytes(&self) -> Vec<u8> {
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
         serde_json::to_vec(self).unwrap_or_default()
     }
 
@@ -137,9 +136,9 @@ impl Pinned {
     ///
     /// # Errors
     /// When one of them is no typed value.
-    pub(in crate::cli) fn hide(&self, shown: &mut Shown) -> Result<(), Failure> {
+    pub(super) fn hide(&self, shown: &mut Shown) -> Result<(), Error> {
         let inputs = self.inputs()?;
-        let inputs = Value::object(inputs);
+        let inputs = Value::object(inputs.0);
         for path in &self.sensitive {
             at_path(&inputs, path, &mut |secret| shown.hide(secret));
         }
@@ -147,7 +146,7 @@ impl Pinned {
     }
 
     /// The document with marks for the inputs that must not be shown.
-    pub(in crate::cli) fn shown(mut self) -> Vec<u8> {
+    pub(super) fn shown(mut self) -> Vec<u8> {
         for path in &self.sensitive {
             let (name, rest) = path.split_once('.').unwrap_or((path, ""));
             if let Some(input) = self.inputs.get_mut(name)
@@ -163,12 +162,12 @@ impl Pinned {
     ///
     /// # Errors
     /// When one of them is no typed value.
-    pub(super) fn inputs(&self) -> Result<BTreeMap<Arc<str>, Value>, Failure> {
+    pub(super) fn inputs(&self) -> Result<Inputs, Error> {
         let read = |(name, json): (&String, &Json)| match Value::from_typed_json(json) {
             Ok(value) => Ok((name.as_str().into(), value)),
-            Err(error) => Err(Failure::Environment(format!("the input `{name}` of the run cannot be read: {error}"))),
+            Err(error) => Err(Error::Unusable(format!("the input `{name}` of the run cannot be read: {error}"))),
         };
-        self.inputs.iter().map(read).collect()
+        self.inputs.iter().map(read).collect::<Result<_, _>>().map(Inputs)
     }
 }
 

@@ -1,66 +1,63 @@
-//! `run --base`: which results of another run are taken over, and which effects would be done again.
+//! Beginning from another run: which of its results are taken over, and which effects would be done again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::drive::{Job, fold, seen};
-use crate::cli::Failure;
-use crate::cli::workspace::Workspace;
+use super::{Error, Inputs, Planrun};
 use crate::diag::closest;
 use crate::engine::{Again, Copied, Copies, Program, StepReport};
 use crate::graph::Edge;
-use crate::journal::store::{Journal, RunRow};
-use crate::project::Location;
 use crate::protocol::StepState;
 use crate::sema::{Call, Plan, StepKind, Target};
 use crate::source::SourceFile;
 use crate::syntax::{json::definitions, parse};
 use crate::types::{Effect, Signature};
-use crate::value::Value;
 
 /// Another run, from which a new one takes what it need not do again.
 pub struct Base {
-    row: RunRow,
-    job: Job,
+    run: String,
+    inputs: Inputs,
     steps: Vec<StepReport>,
     /// The tools that its plan, and those that it calls, know, by their dotted names.
     tools: BTreeMap<String, Arc<Signature>>,
     definitions: BTreeMap<String, String>,
 }
 
-impl Base {
-    /// Looks at a run.
+impl Planrun {
+    /// A run from which a new one can begin.
     ///
     /// # Errors
-    /// When what was written of it cannot be used.
-    pub fn of(journal: &Journal, location: &Location, run: &str) -> Result<Self, Failure> {
-        let row = journal.run(run)?;
-        let steps = seen(journal, location, &row)?.steps();
-        let job = Job::pinned(journal, location, &row, &fold(journal, &row.run)?)?;
-        let definitions = job.definitions.clone();
+    /// When there is no such run, or what was written of it cannot be used.
+    pub async fn base(&self, run: &str) -> Result<Base, Error> {
+        let recorded = self.recorded(run)?;
+        let loaded = recorded.load()?;
         let mut tools = BTreeMap::new();
-        called(&job.program.plan, &mut tools);
-        Ok(Self { row, job, steps, tools, definitions })
+        called(&loaded.program.plan, &mut tools);
+        let (run, definitions) = (recorded.row.run.clone(), recorded.pinned.definitions());
+        let steps = recorded.outcome().await?.steps();
+        Ok(Base { run, inputs: loaded.inputs, steps, tools, definitions })
     }
+}
 
+impl Base {
     /// Its inputs.
-    pub fn inputs(&self) -> &BTreeMap<Arc<str>, Value> {
-        &self.job.inputs
+    #[must_use]
+    pub fn inputs(&self) -> &Inputs {
+        &self.inputs
     }
 
     /// What a new run takes over from it, and the effects that would be done again.
     ///
     /// # Errors
     /// When the plan has no step of that name.
-    pub fn copies(
+    pub(super) fn copies(
         &self,
         (program, source): (&Program, &SourceFile),
         from: Option<&str>,
-    ) -> Result<(Copies, Vec<String>), Failure> {
+    ) -> Result<(Copies, Vec<String>), Error> {
         let asked = from.map(|from| downstream(program, from)).transpose()?.unwrap_or_default();
         let now = definitions(&parse(source).file, &program.plan.name);
-        let (mut copies, mut repeated) =
-            (Copies { run: self.row.run.as_str().into(), ..Copies::default() }, Vec::new());
+        let (mut copies, mut repeated) = (Copies { run: self.run.as_str().into(), ..Copies::default() }, Vec::new());
         for step in self.steps.iter().filter(|step| is_kept(step)) {
             let Some((contract, effect)) = step.tool.as_deref().and_then(|tool| self.contract(tool)) else { continue };
             let name = step.path.split(['.', '[']).next().unwrap_or_default();
@@ -102,7 +99,7 @@ fn is_kept(step: &StepReport) -> bool {
 }
 
 /// The names of a step and of all that comes after it, because of it.
-fn downstream(program: &Program, from: &str) -> Result<BTreeSet<String>, Failure> {
+fn downstream(program: &Program, from: &str) -> Result<BTreeSet<String>, Error> {
     let nodes = &program.plan.body().nodes;
     let graph = &program.graph.blocks[0];
     let named = |name: &str| nodes.iter().position(|node| node.name.as_deref() == Some(name) && node.step().is_some());
@@ -113,7 +110,12 @@ fn downstream(program: &Program, from: &str) -> Result<BTreeSet<String>, Failure
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("it has {}", known.join(", ")),
         };
-        return Err(Failure::Usage(format!("`{}` has no step `{from}`; {hint}", program.plan.name)));
+        return Err(Error::UnknownStep {
+            plan: program.plan.name.to_string(),
+            step: from.to_owned(),
+            purpose: "",
+            hint,
+        });
     };
     let (mut found, mut open) = (BTreeSet::new(), vec![u32::try_from(first).unwrap_or(u32::MAX)]);
     let mut seen = BTreeSet::new();
@@ -127,13 +129,4 @@ fn downstream(program: &Program, from: &str) -> Result<BTreeSet<String>, Failure
         open.extend(graph.readers(node).filter(|(_, edge)| because(*edge)).map(|(reader, _)| reader));
     }
     Ok(found)
-}
-
-/// The journal of a project, for a new run that begins from another one.
-///
-/// # Errors
-/// When there is none.
-pub fn journal(workspace: &Workspace) -> Result<Journal, Failure> {
-    let path = Workspace::journal_path(&workspace.location);
-    Ok(Journal::read(&path, crate::journal::store::Settings::default(), workspace.host.clone())?)
 }

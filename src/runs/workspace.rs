@@ -1,18 +1,18 @@
-//! What the commands that know tools share: the catalog of a project, and plans checked against it.
+//! A project with its tools, and plans checked against it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
 
-use super::plan_files::{self, Loaded, PlanFile};
-use super::{Failure, Terminal};
-use crate::diag::render::{FileReport, Language, human};
+use super::plan_text::beside;
+use super::{Error, Inputs};
+use crate::diag::render::FileReport;
 use crate::diag::{Diagnostic, Severities, Severity, codes};
 use crate::engine::{Defaults, ToolNames, ToolRetry};
 use crate::host::{Host, PinnedHost, Pins, RealHost};
 use crate::lint;
-use crate::project::{Location, Project, journal_file};
+use crate::project::{Location, Project};
 use crate::sema::{CheckedFile, Files, Plan, Policy, Tools};
 use crate::source::{SourceFile, Span};
 use crate::syntax::ast::{Item, ItemKind};
@@ -38,8 +38,26 @@ pub struct Workspace {
     tools: Tools,
 }
 
-/// A checked plan file, and its text for what is said of it later.
+/// A plan file that was read and checked, before one of its plans is chosen.
+pub struct Checked {
+    workspace: Arc<Workspace>,
+    source: SourceFile,
+    file: CheckedFile,
+    project: Vec<FileReport>,
+}
+
+/// One plan of a checked file.
+pub struct Choice {
+    /// Errors; where there are none, warnings about the plan and what it calls.
+    pub report: FileReport,
+    /// Nothing where the file or its project has errors: what those leave out would be missing in the run.
+    pub plan: Option<CheckedPlan>,
+}
+
+/// A plan without errors, its text, and the project that it was checked in.
+#[derive(Clone)]
 pub struct CheckedPlan {
+    pub workspace: Arc<Workspace>,
     pub source: Arc<SourceFile>,
     pub plan: Arc<Plan>,
     /// Why a run of it would fail in the middle, whatever the data.
@@ -47,10 +65,11 @@ pub struct CheckedPlan {
 }
 
 /// A finding that keeps a run from being done as a whole.
+#[derive(Clone)]
 struct Obstacle {
     finding: Diagnostic,
-    /// Whether the check has told it already.
-    told: bool,
+    /// Whether the report of the check has it already.
+    reported: bool,
 }
 
 impl Workspace {
@@ -58,7 +77,7 @@ impl Workspace {
     ///
     /// # Errors
     /// When the project's file cannot be used.
-    pub fn open(plan: &Path, folder: Option<&Path>) -> Result<Self, Failure> {
+    pub fn open(plan: &Path, folder: Option<&Path>) -> Result<Self, Error> {
         let host = real_host();
         let location = Self::locate(&*host, plan, folder)?;
         Self::at(host, &location)
@@ -68,8 +87,12 @@ impl Workspace {
     ///
     /// # Errors
     /// When the project's file cannot be used.
-    pub fn pinned(location: &Location, has_project_file: bool, pins: Pins) -> Result<Self, Failure> {
-        let host = real_host();
+    pub(super) fn pinned(
+        host: Arc<dyn Host>,
+        location: &Location,
+        has_project_file: bool,
+        pins: Pins,
+    ) -> Result<Self, Error> {
         let file = has_project_file.then(|| location.folder.join(Location::FILE));
         let location = Location { folder: location.folder.clone(), file };
         Self::of(host.clone(), Arc::new(PinnedHost::of(host, pins)), location)
@@ -81,31 +104,25 @@ impl Workspace {
         self.reading.pins()
     }
 
-    /// Where the runs of a project are written down.
-    #[must_use]
-    pub fn journal_path(location: &Location) -> PathBuf {
-        journal_file(&location.folder)
-    }
-
     /// Where the project of a plan is; `-` is in the current folder.
     ///
     /// # Errors
     /// When the folder that the user named holds no project.
-    pub fn locate(host: &dyn Host, plan: &Path, folder: Option<&Path>) -> Result<Location, Failure> {
+    pub fn locate(host: &dyn Host, plan: &Path, folder: Option<&Path>) -> Result<Location, Error> {
         let plan = (plan.as_os_str() != "-").then_some(plan);
-        Location::of(host, plan, folder).map_err(|error| Failure::Environment(error.to_string()))
+        Location::of(host, plan, folder).map_err(|error| Error::Unusable(error.to_string()))
     }
 
     /// The project at a place.
     ///
     /// # Errors
     /// When the project's file cannot be used.
-    pub fn at(host: Arc<dyn Host>, location: &Location) -> Result<Self, Failure> {
+    pub fn at(host: Arc<dyn Host>, location: &Location) -> Result<Self, Error> {
         Self::of(host.clone(), Arc::new(PinnedHost::noting(host)), location.clone())
     }
 
-    fn of(host: Arc<dyn Host>, reading: Arc<PinnedHost>, location: Location) -> Result<Self, Failure> {
-        let environment = |message: String| Failure::Environment(message);
+    fn of(host: Arc<dyn Host>, reading: Arc<PinnedHost>, location: Location) -> Result<Self, Error> {
+        let environment = Error::Unusable;
         let (project, findings) =
             Project::open(&*reading, &location).map_err(|error| environment(error.to_string()))?;
         let limit = project.settings.allow.as_ref().map(|grant| Permissions::new(grant, &project.root, &*host));
@@ -145,7 +162,8 @@ impl Workspace {
     }
 
     /// The plan files that others can use.
-    pub(super) fn files(&self) -> Disk<'_> {
+    #[must_use]
+    pub fn files(&self) -> impl Files + Sync + '_ {
         Disk { host: &*self.reading }
     }
 
@@ -185,64 +203,100 @@ impl Workspace {
         findings
     }
 
-    /// Reads and checks the plan that a command is about; findings are printed. `None` where there are errors, those in
-    /// the project's own files included: what they leave out would be missing in the run.
+    /// Checks one file, so that a plan of it can be run.
+    #[must_use]
+    pub fn checked(self: Arc<Self>, source: SourceFile) -> Checked {
+        let (file, project) = (self.check(&source), self.findings());
+        Checked { workspace: self, source, file, project }
+    }
+}
+
+impl Checked {
+    /// What is to say of `planrun.yaml` and the app files.
+    #[must_use]
+    pub fn project_findings(&self) -> &[FileReport] {
+        &self.project
+    }
+
+    /// The plan of this name, or the only one of the file. Where there are errors none is looked for.
     ///
     /// # Errors
-    /// When the file cannot be read, or has no such plan.
-    pub fn plan(&self, path: &Path, name: Option<&str>, terminal: Terminal) -> Result<Option<CheckedPlan>, Failure> {
-        let source =
-            match plan_files::load(&PlanFile::of(path)).map_err(|problem| Failure::Environment(problem.message))? {
-                Loaded::Text(source) => source,
-                Loaded::Broken(report) => {
-                    terminal.say_plainly(&human(&[report], terminal.look));
-                    return Ok(None);
-                }
-            };
-        let findings = self.findings();
-        if findings.iter().any(|file| !file.diagnostics.is_empty()) {
-            terminal.say_plainly(&human(&findings, terminal.look));
-        }
-        let mut checked = self.check(&source);
-        let failed = checked.diagnostics.iter().any(Diagnostic::is_error);
-        let unsound = findings.iter().flat_map(|file| &file.diagnostics).any(Diagnostic::is_error);
-        let chosen = if failed || unsound { None } else { Some(choose(&checked.plans, name, path)?) };
+    /// [`Error::PlanChoice`].
+    pub fn choose(mut self, name: Option<&str>) -> Result<Choice, Error> {
+        let failed = self.file.diagnostics.iter().any(Diagnostic::is_error);
+        let unsound = self.project.iter().flat_map(|file| &file.diagnostics).any(Diagnostic::is_error);
+        let chosen = if failed || unsound { None } else { Some(choose(&self.file.plans, name)?) };
         // Notes are for `check`; here they would only stand in the way of what was asked for, and so would warnings about
         // plans that have no part in it.
         let wanted = if failed { Severity::Error } else { Severity::Warning };
-        let others = chosen.as_ref().map(|plan| others(&checked, plan)).unwrap_or_default();
+        let others = chosen.as_ref().map(|plan| others(&self.file, plan)).unwrap_or_default();
         let elsewhere = |found: &Diagnostic| others.iter().any(|other| other.contains(found.span));
-        let found = std::mem::take(&mut checked.diagnostics).into_iter();
-        let shown = found.filter(|found| found.severity <= wanted && !elsewhere(found)).collect::<Vec<_>>();
-        let report = FileReport::new(source, shown);
-        if !report.diagnostics.is_empty() {
-            terminal.say_plainly(&human(std::slice::from_ref(&report), terminal.look));
-        }
-        let Some(plan) = chosen else { return Ok(None) };
-        let obstacles = lint::obstacles(&report.source, &checked, &plan, &self.rules(Some(&self.tools)));
-        let is_told =
+        let found = std::mem::take(&mut self.file.diagnostics).into_iter();
+        let reported = found.filter(|found| found.severity <= wanted && !elsewhere(found)).collect::<Vec<_>>();
+        let report = FileReport::new(self.source, reported);
+        let Some(plan) = chosen else { return Ok(Choice { report, plan: None }) };
+        let workspace = self.workspace;
+        let rules = workspace.rules(Some(&workspace.tools));
+        let obstacles = lint::obstacles(&report.source, &self.file, &plan, &rules);
+        let is_reported =
             |one: &Diagnostic| report.diagnostics.iter().any(|told| (told.code, told.span) == (one.code, one.span));
-        let obstacles = obstacles.into_iter().map(|finding| Obstacle { told: is_told(&finding), finding }).collect();
-        Ok(Some(CheckedPlan { source: report.source, plan, obstacles }))
+        let obstacles =
+            obstacles.into_iter().map(|finding| Obstacle { reported: is_reported(&finding), finding }).collect();
+        let plan = CheckedPlan { workspace, source: report.source.clone(), plan, obstacles };
+        Ok(Choice { report, plan: Some(plan) })
+    }
+
+    /// The same for whoever wants nothing but a plan that can be run.
+    ///
+    /// # Errors
+    /// [`Error::PlanChoice`]; [`Error::Findings`] where there are errors.
+    pub fn plan(self, name: Option<&str>) -> Result<CheckedPlan, Error> {
+        let mut reports = self.project.clone();
+        let Choice { report, plan } = self.choose(name)?;
+        plan.ok_or_else(|| {
+            reports.push(report);
+            Error::Findings(reports)
+        })
     }
 }
 
 impl CheckedPlan {
-    /// Says why a run could not be done as a whole, where something outside of these places keeps it from that; whether
-    /// there is anything.
-    #[must_use]
-    pub fn tell_obstacles(&self, over: &[Span], terminal: Terminal) -> bool {
-        let ahead = |obstacle: &&Obstacle| !over.iter().any(|span| span.contains(obstacle.finding.span));
-        let ahead = self.obstacles.iter().filter(ahead).collect::<Vec<_>>();
-        let untold = ahead.iter().filter(|obstacle| !obstacle.told).map(|obstacle| obstacle.finding.clone());
-        let report = FileReport::new(self.source.clone(), untold.collect());
-        if !report.diagnostics.is_empty() {
-            terminal.say_plainly(&human(&[report], terminal.look));
-        }
-        !ahead.is_empty()
+    /// The inputs of a run as a program gives them.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] where one is unknown or does not fit; [`Error::MissingInputs`].
+    pub fn inputs(&self, given: Map<String, Json>) -> Result<Inputs, Error> {
+        let mut reader = super::InputReader::new(&self.plan);
+        reader.take_object(given)?;
+        reader.finish()
     }
 
-    /// Findings for what the checker accepts and `run` cannot execute.
+    /// Refuses a plan that could not be done as a whole, were it started now.
+    ///
+    /// # Errors
+    /// [`Error::NotYet`], [`Error::Obstacles`].
+    pub fn ready(&self, as_a_whole: bool) -> Result<(), Error> {
+        if let Some(refused) = self.not_yet() {
+            return Err(Error::NotYet(Box::new(refused)));
+        }
+        if as_a_whole { self.unobstructed(&[]) } else { Ok(()) }
+    }
+
+    /// Refuses a plan that something outside of these places keeps from being done as a whole.
+    ///
+    /// # Errors
+    /// [`Error::Obstacles`].
+    pub(super) fn unobstructed(&self, over: &[Span]) -> Result<(), Error> {
+        let ahead = |obstacle: &&Obstacle| !over.iter().any(|span| span.contains(obstacle.finding.span));
+        let ahead = self.obstacles.iter().filter(ahead).collect::<Vec<_>>();
+        if ahead.is_empty() {
+            return Ok(());
+        }
+        let new = ahead.iter().filter(|obstacle| !obstacle.reported).map(|obstacle| obstacle.finding.clone());
+        Err(Error::Obstacles(Box::new(FileReport::new(self.source.clone(), new.collect()))))
+    }
+
+    /// Findings for what the checker accepts and the engine cannot execute.
     #[must_use]
     pub fn not_yet(&self) -> Option<FileReport> {
         let found = self.plan.not_yet.iter().map(|(span, what)| {
@@ -254,32 +308,22 @@ impl CheckedPlan {
     }
 }
 
-/// The language that the project at a place speaks to people, where its file says one.
-#[must_use]
-pub fn spoken_at(host: &dyn Host, location: &Location) -> Option<Language> {
-    Project::language(host, location)
-}
-
 /// The machine itself.
 #[must_use]
 pub fn real_host() -> Arc<dyn Host> {
     Arc::new(RealHost)
 }
 
-fn choose(plans: &[Arc<Plan>], name: Option<&str>, path: &Path) -> Result<Arc<Plan>, Failure> {
-    let names = plans.iter().map(|plan| format!("`{}`", plan.name)).collect::<Vec<_>>().join(", ");
-    let shown = path.display();
-    match (name, plans) {
-        (Some(name), _) => plans.iter().find(|plan| &*plan.name == name).cloned().ok_or_else(|| {
-            let known = if names.is_empty() { "no plan at all".to_owned() } else { names };
-            Failure::Usage(format!("`{shown}` has no plan `{name}`; it has {known}"))
-        }),
-        (None, [only]) => Ok(only.clone()),
-        (None, []) => Err(Failure::Usage(format!("`{shown}` has no plan"))),
-        (None, _) => {
-            Err(Failure::Usage(format!("`{shown}` has several plans: {names}; choose one with `--plan NAME`")))
-        }
-    }
+fn choose(plans: &[Arc<Plan>], name: Option<&str>) -> Result<Arc<Plan>, Error> {
+    let chosen = match (name, plans) {
+        (Some(name), _) => plans.iter().find(|plan| &*plan.name == name),
+        (None, [only]) => Some(only),
+        (None, _) => None,
+    };
+    chosen.cloned().ok_or_else(|| {
+        let plans = plans.iter().map(|plan| plan.name.to_string()).collect();
+        Error::PlanChoice { wanted: name.map(str::to_owned), plans }
+    })
 }
 
 /// The items of a file that have no part in a plan: tests, and plans that neither it nor one of those calls.
@@ -300,7 +344,7 @@ fn others(checked: &CheckedFile, plan: &Arc<Plan>) -> Vec<Span> {
 }
 
 /// Plan files on the disk.
-pub(super) struct Disk<'a> {
+struct Disk<'a> {
     host: &'a dyn Host,
 }
 
@@ -309,7 +353,7 @@ impl Files for Disk<'_> {
         if Path::new(path).is_absolute() || path.contains('\\') {
             return Err(format!("`{path}` is no path relative to this file"));
         }
-        let joined = plan_files::beside(from, path);
+        let joined = beside(from, path);
         match self.host.read_file(&joined) {
             Ok(text) => Ok(SourceFile::new(joined.to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/"), text)),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(format!("there is no file `{path}`")),
@@ -317,6 +361,7 @@ impl Files for Disk<'_> {
         }
     }
 }
+
 /// What `retry` of a project says, by tool.
 fn retries(written: &[(String, Map<String, Json>)]) -> Result<Arc<[ToolRetry]>, String> {
     let one = |(name, settings): &(String, Map<String, Json>)| {

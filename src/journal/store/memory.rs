@@ -1,0 +1,398 @@
+//! A store in memory: for runs that end with their process, and for tests.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::watch;
+
+use super::digest::{Digest, Origin, link};
+use super::failure::JournalError;
+use super::interface::{Lease, RecordedEvents, Store};
+use super::{Created, Filter, Holder, Message, NewRun, Prune, Pruned, Recorded, RunRow, Seen, nanos};
+use crate::host::Host;
+use crate::journal::log::{self, Log, Summary};
+use crate::protocol::run_id_fault;
+
+/// How many runs an ambiguous beginning names.
+const MAX_NAMED: usize = 5;
+
+/// A store in memory; its clones share what was written.
+#[derive(Clone)]
+pub struct MemoryStore {
+    host: Arc<dyn Host>,
+    content: Arc<Mutex<Content>>,
+}
+
+#[derive(Default)]
+struct Content {
+    /// In the order in which they were made.
+    runs: Vec<StoredRun>,
+    blobs: BTreeMap<Digest, Vec<u8>>,
+    /// The number of the last message, and of the last lease.
+    messages: u64,
+    leases: u64,
+}
+
+struct StoredRun {
+    row: RunRow,
+    lines: Vec<String>,
+    messages: Vec<Message>,
+    /// What is kept for it.
+    values: Vec<Digest>,
+    /// The number of the newest message.
+    heard: watch::Sender<u64>,
+}
+
+impl MemoryStore {
+    #[must_use]
+    pub fn new(host: Arc<dyn Host>) -> Self {
+        Self { host, content: Arc::default() }
+    }
+
+    fn content(&self) -> MutexGuard<'_, Content> {
+        self.content.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives a run to a new driver of this process.
+    fn lease(&self, content: &mut Content, run: &str) -> Result<MemoryLease, JournalError> {
+        content.leases += 1;
+        let (driver, since) = (format!("memory-{}", content.leases), self.host.now());
+        let stored = content.find(run)?;
+        if let Some(holder) = stored.row.holder.clone() {
+            return Err(JournalError::Driven { run: run.into(), holder: Box::new(holder) });
+        }
+        let (process, machine) = (std::process::id(), "memory".to_owned());
+        let mut heard = stored.heard.subscribe();
+        heard.mark_changed();
+        stored.row.holder = Some(Holder { driver, process, machine, since, until: i128::MAX });
+        Ok(MemoryLease {
+            store: self.clone(),
+            run: run.to_owned(),
+            last: stored.row.events,
+            durable: stored.row.events,
+            batch: Batch::default(),
+            heard,
+            seen: 0,
+            misused: None,
+        })
+    }
+}
+
+impl Content {
+    fn find(&mut self, run: &str) -> Result<&mut StoredRun, JournalError> {
+        let found = self.runs.iter_mut().find(|stored| stored.row.run == run);
+        found.ok_or_else(|| JournalError::NotFound { run: run.into() })
+    }
+
+    fn post(&mut self, run: &str, text: &str, at: i128) -> Result<u64, JournalError> {
+        let id = self.messages + 1;
+        let stored = self.find(run)?;
+        stored.messages.push(Message { id, at, text: text.to_owned() });
+        stored.heard.send_replace(id);
+        self.messages = id;
+        Ok(id)
+    }
+
+    /// The runs that have ended and may go, the newest first.
+    fn prunable(&self, prune: Prune) -> Vec<RunRow> {
+        let mut ended: Vec<&RunRow> =
+            self.runs.iter().rev().map(|stored| &stored.row).filter(|row| row.ended).collect();
+        ended.sort_by_key(|row| std::cmp::Reverse(row.created_at));
+        let old = |row: &&RunRow| prune.before.is_none_or(|before| row.updated_at < before);
+        ended.into_iter().skip(prune.keep).filter(|row| row.holder.is_none()).filter(old).cloned().collect()
+    }
+}
+
+impl fmt::Debug for MemoryStore {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("MemoryStore").finish_non_exhaustive()
+    }
+}
+
+impl Store for MemoryStore {
+    fn create(&self, new: &NewRun<'_>) -> Result<Created<Box<dyn Lease>>, JournalError> {
+        if let Some(fault) = run_id_fault(new.run) {
+            return Err(JournalError::Misused(fault));
+        }
+        let mut content = self.content();
+        if let Ok(there) = content.find(new.run) {
+            let row = there.row.clone();
+            if row.digest == new.digest {
+                return Ok(Created::Exists(Box::new(row)));
+            }
+            let (run, there, given) = (row.run, row.digest, new.digest);
+            return Err(JournalError::OtherInput { run, there, given });
+        }
+        let pinned = Digest::of(new.pinned);
+        let created_at = nanos(new.at);
+        let chain = Origin { run: new.run, plan: new.plan, digest: new.digest, pinned, created_at }.head();
+        let row = RunRow {
+            run: new.run.to_owned(),
+            plan: new.plan.to_owned(),
+            digest: new.digest,
+            pinned,
+            created_at: new.at,
+            updated_at: new.at,
+            state: "pending".to_owned(),
+            ended: false,
+            error: None,
+            note: None,
+            wake_at: None,
+            steps_done: 0,
+            steps_all: None,
+            events: 0,
+            head: chain,
+            holder: None,
+        };
+        let (lines, messages, values, heard) = (Vec::new(), Vec::new(), vec![pinned], watch::Sender::new(0));
+        content.runs.push(StoredRun { row, lines, messages, values, heard });
+        content.blobs.insert(pinned, new.pinned.to_vec());
+        Ok(Created::New(Box::new(self.lease(&mut content, new.run)?)))
+    }
+
+    fn drive(&self, run: &str) -> Result<Box<dyn Lease>, JournalError> {
+        Ok(Box::new(self.lease(&mut self.content(), run)?))
+    }
+
+    fn run(&self, prefix: &str) -> Result<RunRow, JournalError> {
+        let mut content = self.content();
+        if let Ok(stored) = content.find(prefix) {
+            return Ok(stored.row.clone());
+        }
+        let begins = |row: &&RunRow| !prefix.is_empty() && row.run.starts_with(prefix);
+        let mut found: Vec<&RunRow> = content.runs.iter().map(|stored| &stored.row).filter(begins).collect();
+        found.sort_by(|one, other| one.run.cmp(&other.run));
+        match found.as_slice() {
+            [] => Err(JournalError::NotFound { run: prefix.into() }),
+            [one] => Ok((*one).clone()),
+            many => {
+                let runs = many.iter().take(MAX_NAMED).map(|row| row.run.clone()).collect();
+                Err(JournalError::Ambiguous { prefix: prefix.into(), runs })
+            }
+        }
+    }
+
+    fn runs(&self, filter: &Filter) -> Result<Vec<RunRow>, JournalError> {
+        let content = self.content();
+        let passes = |row: &&RunRow| {
+            filter.plan.as_ref().is_none_or(|plan| row.plan == *plan)
+                && (filter.states.is_empty() || filter.states.contains(&row.state))
+                && filter.since.is_none_or(|since| row.created_at >= since)
+                && filter.due.is_none_or(|due| row.wake_at.is_some_and(|wake| wake <= due))
+        };
+        let mut rows: Vec<RunRow> =
+            content.runs.iter().rev().map(|stored| &stored.row).filter(passes).cloned().collect();
+        rows.sort_by_key(|row| std::cmp::Reverse(row.created_at));
+        rows.truncate(filter.limit.unwrap_or(usize::MAX));
+        Ok(rows)
+    }
+
+    fn is_driven(&self, row: &RunRow) -> bool {
+        let mut content = self.content();
+        row.holder.is_some() && content.find(&row.run).is_ok_and(|stored| stored.row.holder == row.holder)
+    }
+
+    fn wait_given_back(&self, _: &str) {
+        // It is, when its lease has been dropped.
+    }
+
+    fn events(&self, run: &str, from: u64) -> Result<RecordedEvents, JournalError> {
+        let mut content = self.content();
+        let lines = content.find(run)?.lines.clone();
+        let events = (1..).zip(lines).map(|(number, line)| Recorded { number, line });
+        Ok(Box::new(events.skip_while(move |event| event.number < from).map(Ok)))
+    }
+
+    fn pinned(&self, run: &str) -> Result<Vec<u8>, JournalError> {
+        let pinned = self.content().find(run)?.row.pinned;
+        self.blob(pinned)
+    }
+
+    fn values(&self, run: &str) -> Result<Vec<Digest>, JournalError> {
+        let mut content = self.content();
+        let stored = content.find(run)?;
+        let pinned = stored.row.pinned;
+        let mut values = stored.values.clone();
+        values.sort_by_key(|digest| (*digest != pinned, *digest));
+        Ok(values)
+    }
+
+    fn blob(&self, digest: Digest) -> Result<Vec<u8>, JournalError> {
+        self.content().blobs.get(&digest).cloned().ok_or(JournalError::NoValue { digest })
+    }
+
+    fn post(&self, run: &str, text: &str) -> Result<u64, JournalError> {
+        self.content().post(run, text, self.host.now())
+    }
+
+    fn post_all(&self, run: &str, texts: &[String], seen: Seen) -> Result<bool, JournalError> {
+        let (mut content, now) = (self.content(), self.host.now());
+        let stored = content.find(run)?;
+        let newest = stored.messages.last().map_or(0, |message| message.id);
+        if seen.events.is_some_and(|events| stored.row.events != events) || newest > seen.message {
+            return Ok(false);
+        }
+        for text in texts {
+            content.post(run, text, now)?;
+        }
+        Ok(true)
+    }
+
+    fn said(&self, run: &str) -> Result<Vec<Message>, JournalError> {
+        Ok(self.content().find(run)?.messages.clone())
+    }
+
+    fn prunable(&self, prune: Prune) -> Result<Vec<RunRow>, JournalError> {
+        Ok(self.content().prunable(prune))
+    }
+
+    fn prune(&self, prune: Prune) -> Result<Pruned, JournalError> {
+        let mut content = self.content();
+        let runs: Vec<String> = content.prunable(prune).into_iter().map(|row| row.run).collect();
+        content.runs.retain(|stored| !runs.contains(&stored.row.run));
+        let before = content.blobs.len();
+        let Content { runs: left, blobs, .. } = &mut *content;
+        blobs.retain(|digest, _| left.iter().any(|stored| stored.values.contains(digest)));
+        Ok(Pruned { runs, values: before - blobs.len() })
+    }
+
+    fn compact(&self) -> Result<(), JournalError> {
+        Ok(())
+    }
+}
+
+/// What a driver has taken and not flushed.
+#[derive(Default)]
+struct Batch {
+    lines: Vec<String>,
+    blobs: Vec<(Digest, Vec<u8>)>,
+    summary: Option<Summary>,
+    taken: Vec<u64>,
+}
+
+/// A run that somebody of this process drives.
+struct MemoryLease {
+    store: MemoryStore,
+    run: String,
+    /// The numbers of the last event taken, and of the last flushed.
+    last: u64,
+    durable: u64,
+    batch: Batch,
+    heard: watch::Receiver<u64>,
+    /// The newest message given.
+    seen: u64,
+    /// It was used wrongly, and nothing behind that is written.
+    misused: Option<String>,
+}
+
+impl MemoryLease {
+    fn write(&mut self) -> Result<(), JournalError> {
+        if let Some(why) = &self.misused {
+            return Err(JournalError::Misused(why.clone()));
+        }
+        let Batch { lines, blobs, summary, taken } = std::mem::take(&mut self.batch);
+        let (mut content, now) = (self.store.content(), self.store.host.now());
+        let stored = content.find(&self.run)?;
+        for line in lines {
+            stored.row.head = link(&stored.row.head, &line);
+            stored.row.events += 1;
+            stored.lines.push(line);
+        }
+        self.durable = stored.row.events;
+        stored.messages.retain(|message| !taken.contains(&message.id));
+        if let Some(Summary { state, wake, error, note, steps_done, steps_all }) = summary {
+            let row = &mut stored.row;
+            (row.state, row.ended) = (state.name().to_owned(), state.is_ended());
+            (row.error, row.note, row.wake_at, row.updated_at) = (error, note, wake, now);
+            (row.steps_done, row.steps_all) = (steps_done, Some(steps_all));
+        }
+        for (digest, _) in &blobs {
+            if !stored.values.contains(digest) {
+                stored.values.push(*digest);
+            }
+        }
+        content.blobs.extend(blobs);
+        Ok(())
+    }
+}
+
+impl Log for MemoryLease {
+    fn append(&mut self, number: u64, line: &[u8]) {
+        let fault = match str::from_utf8(line) {
+            Err(_) => Some(format!("event {number} is no UTF-8")),
+            Ok(_) if number != self.last + 1 => Some(format!("event {number} came after event {}", self.last)),
+            Ok(line) if line.is_empty() || line.contains('\n') => Some(format!("event {number} is not one line")),
+            Ok(_) => None,
+        };
+        if self.misused.is_some() || fault.is_some() {
+            self.misused = self.misused.take().or(fault);
+            return;
+        }
+        self.last = number;
+        self.batch.lines.push(String::from_utf8_lossy(line).into_owned());
+    }
+
+    fn keep(&mut self, _digest: &str, content: &[u8]) {
+        self.batch.blobs.push((Digest::of(content), content.to_vec()));
+    }
+
+    fn summarize(&mut self, summary: &Summary) {
+        self.batch.summary = Some(summary.clone());
+    }
+
+    fn flush(&mut self) {
+        // What cannot be written is told by `broken`.
+        let _ = self.write();
+    }
+
+    fn durable(&self) -> u64 {
+        self.durable
+    }
+
+    fn broken(&self) -> Option<String> {
+        self.misused.clone().map(|why| JournalError::Misused(why).to_string())
+    }
+
+    fn changed(&mut self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(async {
+            if self.heard.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        })
+    }
+
+    fn messages(&mut self) -> Vec<log::Message> {
+        self.heard.mark_unchanged();
+        let said = self.store.said(&self.run).unwrap_or_default();
+        let new: Vec<Message> = said.into_iter().filter(|message| message.id > self.seen).collect();
+        self.seen = new.last().map_or(self.seen, |message| message.id);
+        new.into_iter()
+            .map(|message| log::Message { id: message.id, at: Some(message.at), text: message.text })
+            .collect()
+    }
+
+    fn taken(&mut self, id: u64) {
+        self.batch.taken.push(id);
+    }
+}
+
+impl Lease for MemoryLease {
+    fn last(&self) -> u64 {
+        self.last
+    }
+
+    fn close(mut self: Box<Self>) -> Result<(), JournalError> {
+        self.write()
+    }
+}
+
+impl Drop for MemoryLease {
+    fn drop(&mut self) {
+        if let Ok(stored) = self.store.content().find(&self.run) {
+            stored.row.holder = None;
+        }
+    }
+}

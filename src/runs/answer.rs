@@ -1,0 +1,116 @@
+//! Answers to what runs ask, held against the questions before any run is told any of them.
+
+use std::sync::Arc;
+
+use super::answer_path::means;
+use super::inbox::OpenRun;
+use super::signal::open;
+use super::{Error, Journal, Planrun};
+use crate::journal::store::Seen;
+use crate::journal::{Accepted, Given, Said};
+
+/// Whose questions are answered.
+#[derive(Clone, Copy, Debug)]
+pub enum Addressee<'a> {
+    /// Those of one run, named by its id or the beginning of it.
+    Run(&'a str),
+    /// Those of every run of the project that asks them.
+    All,
+}
+
+/// An answer that a run has got.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answered {
+    pub run: String,
+    pub path: Arc<str>,
+    /// Whether the run had this answer before.
+    pub before: bool,
+}
+
+impl Planrun {
+    /// Answers questions. `[*]` in the path of an answer stands for every element of an `each`. Either all answers are taken
+    /// or none is.
+    ///
+    /// # Errors
+    /// When there is no such run; [`Error::Answer`], [`Error::NothingAsked`], [`Error::Ended`].
+    pub fn answer(&self, to: Addressee<'_>, answers: &[Given]) -> Result<Vec<Answered>, Error> {
+        let journal = self.journal()?;
+        let (runs, all) = match to {
+            Addressee::Run(run) => (vec![OpenRun::of(&journal, open(&journal, run)?)?], false),
+            Addressee::All => (self.inbox(None)?, true),
+        };
+        let mut addressed = Vec::new();
+        for given in answers {
+            let mut found = false;
+            for (index, run) in runs.iter().enumerate() {
+                let asked = run.questions().into_iter().map(|(asked, _)| asked);
+                let meant: Vec<Arc<str>> = asked.filter(|asked| means(&given.path, asked)).collect();
+                found |= !meant.is_empty();
+                // What is not open is refused with the reason.
+                let named = if meant.is_empty() && !all { vec![given.path.clone()] } else { meant };
+                addressed.extend(named.into_iter().map(|path| (index, Given { path, ..given.clone() })));
+            }
+            if all && !found {
+                return Err(Error::NothingAsked { path: given.path.to_string() });
+            }
+        }
+        let mut posts = Vec::new();
+        for (index, mut run) in runs.into_iter().enumerate() {
+            let given: Vec<Given> =
+                addressed.iter().filter(|(at, _)| *at == index).map(|(_, given)| given.clone()).collect();
+            if !given.is_empty() {
+                let messages = self.messages(&mut run, &given)?;
+                posts.push((run, given, messages));
+            }
+        }
+        let mut answered = Vec::new();
+        for (run, given, messages) in posts {
+            answered.extend(self.post(&journal, run, &given, messages)?);
+        }
+        Ok(answered)
+    }
+
+    /// Holds answers against what a run asks, one after the other.
+    fn messages(&self, run: &mut OpenRun, given: &[Given]) -> Result<Messages, Error> {
+        let now = self.host().now();
+        let one = |given: &Given| match run.accept(given, now) {
+            Ok(Accepted::Now(_)) => Ok(Some(Said::Answer(given.clone()).to_text())),
+            Ok(Accepted::Before) => Ok(None),
+            Err(error) => Err(Error::Answer { run: run.row.run.clone(), error }),
+        };
+        given.iter().map(one).collect()
+    }
+
+    /// Tells a run the answers, unless somebody was faster: then they are held against what it asks now.
+    fn post(
+        &self,
+        journal: &Journal,
+        mut run: OpenRun,
+        given: &[Given],
+        mut messages: Messages,
+    ) -> Result<Vec<Answered>, Error> {
+        let mut tries = 0;
+        loop {
+            // A run that never rests judges by itself what it is told.
+            let seen = Seen { events: run.seen.events.filter(|_| tries < MAX_TRIES), ..run.seen };
+            let texts: Vec<String> = messages.iter().flatten().cloned().collect();
+            if journal.post_all(&run.row.run, &texts, seen)? {
+                let answered = |(given, message): (&Given, &Option<String>)| Answered {
+                    run: run.row.run.clone(),
+                    path: given.path.clone(),
+                    before: message.is_none(),
+                };
+                return Ok(given.iter().zip(&messages).map(answered).collect());
+            }
+            run = OpenRun::of(journal, journal.run(&run.row.run)?)?;
+            messages = self.messages(&mut run, given)?;
+            tries += 1;
+        }
+    }
+}
+
+/// How often an answer is held against a run again that gets further meanwhile.
+const MAX_TRIES: u32 = 20;
+
+/// A message for each answer: nothing where the run has it already.
+type Messages = Vec<Option<String>>;

@@ -1,0 +1,137 @@
+//! The inputs of a run by their declared types.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Map, Value as Json};
+
+use super::Error;
+use super::error::MissingInput;
+use crate::diag::closest;
+use crate::sema::{Plan, PlanParameter};
+use crate::types::{Literal, Type, decode};
+use crate::value::Value;
+
+/// The inputs of a run: every one that its plan requires, each of its declared type.
+#[derive(Clone, Debug, Default)]
+pub struct Inputs(pub(super) BTreeMap<Arc<str>, Value>);
+
+impl Inputs {
+    #[must_use]
+    pub fn values(&self) -> &BTreeMap<Arc<str>, Value> {
+        &self.0
+    }
+}
+
+/// Collects the inputs of a plan; what is given later stands over what was given before.
+pub struct InputReader<'p> {
+    plan: &'p Plan,
+    inputs: BTreeMap<Arc<str>, Value>,
+}
+
+impl<'p> InputReader<'p> {
+    #[must_use]
+    pub fn new(plan: &'p Plan) -> Self {
+        Self { plan, inputs: BTreeMap::new() }
+    }
+
+    /// Takes over the inputs of another run, as far as the plan has them.
+    pub fn take_over(&mut self, known: &Inputs) {
+        let has = |name: &Arc<str>| self.plan.parameters.iter().any(|parameter| parameter.name == *name);
+        self.inputs
+            .extend(known.0.iter().filter(|(name, _)| has(name)).map(|(name, value)| (name.clone(), value.clone())));
+    }
+
+    /// Takes the fields of a JSON object.
+    ///
+    /// # Errors
+    /// When one is unknown or of another type.
+    pub fn take_object(&mut self, fields: Map<String, Json>) -> Result<(), Error> {
+        for (name, json) in fields {
+            let parameter = parameter(self.plan, &name)?;
+            let value = decode(&json, &parameter.ty).map_err(|mismatch| unfit(&name, &parameter.ty, &mismatch))?;
+            self.inputs.insert(parameter.name.clone(), value);
+        }
+        Ok(())
+    }
+
+    /// Takes an input from text; see [`parse_input`].
+    ///
+    /// # Errors
+    /// When it is unknown or of another type.
+    pub fn take_text(&mut self, name: &str, text: &str) -> Result<(), Error> {
+        let (parameter, value) = parse_input(self.plan, name, text)?;
+        self.inputs.insert(parameter.name.clone(), value);
+        Ok(())
+    }
+
+    /// The inputs, where none is missing.
+    ///
+    /// # Errors
+    /// [`Error::MissingInputs`].
+    pub fn finish(self) -> Result<Inputs, Error> {
+        let is_missing = |parameter: &&PlanParameter| parameter.required && !self.inputs.contains_key(&parameter.name);
+        let missing =
+            self.plan.parameters.iter().filter(is_missing).map(|parameter| MissingInput {
+                name: parameter.name.to_string(),
+                example: placeholder(&parameter.ty),
+            });
+        let missing = missing.collect::<Vec<_>>();
+        if missing.is_empty() {
+            return Ok(Inputs(self.inputs));
+        }
+        Err(Error::MissingInputs { plan: self.plan.name.to_string(), missing })
+    }
+}
+
+fn parameter<'p>(plan: &'p Plan, name: &str) -> Result<&'p PlanParameter, Error> {
+    let found = plan.parameters.iter().find(|parameter| &*parameter.name == name);
+    found.ok_or_else(|| {
+        let names = plan.parameters.iter().map(|parameter| &*parameter.name).collect::<Vec<_>>();
+        let hint = match closest(name, names.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None if names.is_empty() => "it has none".to_owned(),
+            None => format!("it has {}", names.join(", ")),
+        };
+        Error::Invalid(format!("`{}` has no input `{name}`; {hint}", plan.name))
+    })
+}
+
+/// An input from text, such as a command line has it: text stays text where text is wanted, and is JSON elsewhere.
+///
+/// # Errors
+/// When the plan has no such input, or it is of another type.
+pub fn parse_input<'p>(plan: &'p Plan, name: &str, text: &str) -> Result<(&'p PlanParameter, Value), Error> {
+    let parameter = parameter(plan, name)?;
+    Ok((parameter, value_of(parameter, text)?))
+}
+
+fn value_of(parameter: &PlanParameter, text: &str) -> Result<Value, Error> {
+    let plain = serde_json::Value::String(text.to_owned());
+    let parsed = serde_json::from_str::<serde_json::Value>(text);
+    let as_text = decode(&plain, &parameter.ty);
+    let takes_text =
+        parameter.ty.members().iter().any(|member| matches!(member, Type::String | Type::Literal(Literal::String(_))));
+    if takes_text && let Ok(value) = as_text {
+        return Ok(value);
+    }
+    match parsed {
+        Ok(json) => decode(&json, &parameter.ty).map_err(|mismatch| unfit(&parameter.name, &parameter.ty, &mismatch)),
+        Err(_) => as_text.map_err(|mismatch| unfit(&parameter.name, &parameter.ty, &mismatch)),
+    }
+}
+
+fn unfit(name: &str, ty: &Type, mismatch: &dyn std::fmt::Display) -> Error {
+    Error::Invalid(format!("the input `{name}` is of type {ty}: {mismatch}"))
+}
+
+/// What somebody would type for an input of this type.
+fn placeholder(ty: &Type) -> String {
+    match ty.members().first() {
+        Some(Type::Literal(Literal::String(text))) => text.to_string(),
+        Some(Type::Literal(Literal::Int(number))) => number.to_string(),
+        Some(Type::Int | Type::Uint) => "1".to_owned(),
+        Some(Type::Bool) => "true".to_owned(),
+        _ => "…".to_owned(),
+    }
+}

@@ -1,0 +1,203 @@
+//! The service that everything else is a client of: checking plans, starting runs of them, and acting on runs.
+//!
+//! [`Planrun`] is one project with the journal of its runs. It never prints, never asks on a terminal and never ends the
+//! process: questions go through [`engine::Asker`](crate::engine::Asker), events to an
+//! [`engine::Observer`](crate::engine::Observer), and why something did not work is an [`Error`] with an [`ErrorKind`].
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! # let folder = folder.path();
+//! use planrun::engine::Silence;
+//! use planrun::journal::Given;
+//! use planrun::protocol::RunState;
+//! use planrun::runs::{Addressee, EventOptions, PlanText, Planrun, ResumeOptions, RunOptions};
+//! use serde_json::{Map, json};
+//!
+//! # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+//! # runtime.block_on(async {
+//! let planrun = Planrun::open(folder)?;
+//! let text = r#"
+//!     plan order(item: string) -> string {
+//!         step form = input "How many?" -> { count: int }
+//!         reply "${form.count} ${item}"
+//!     }"#;
+//! let plan = planrun.check(PlanText::new("order.plan", text))?.plan(None)?;
+//! let inputs = plan.inputs(Map::from_iter([("item".to_owned(), json!("cups"))]))?;
+//!
+//! let run = planrun.start(&plan, inputs, RunOptions::default())?;
+//! let id = run.id().to_owned();
+//! assert_eq!(run.drive(&mut Silence).await?.outcome.state, RunState::Paused);
+//!
+//! let asked = planrun.inbox(None)?;
+//! let (path, _) = asked[0].questions().remove(0);
+//! let answer = Given { path, value: json!({ "count": 3 }), by: None, note: None };
+//! planrun.answer(Addressee::Run(&id), &[answer])?;
+//!
+//! let done = planrun.resume(&id, ResumeOptions::default())?.drive(&mut Silence).await?;
+//! assert_eq!(done.outcome.reply, Some("3 cups".into()));
+//! for event in planrun.events(&id, EventOptions::default())? {
+//!     println!("{}", event?.line);
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # })
+//! # }
+//! ```
+
+mod above;
+mod answer;
+mod answer_path;
+mod base;
+mod error;
+mod events;
+mod export;
+mod inbox;
+mod inputs;
+mod list;
+mod patch;
+mod pinned;
+mod plan_text;
+mod prune;
+mod recorded;
+mod redaction;
+mod run;
+mod signal;
+mod workspace;
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+pub use answer::{Addressee, Answered};
+pub use answer_path::split as split_answer;
+pub use base::Base;
+pub use error::{Error, ErrorKind, MissingInput};
+pub use events::{EventOptions, RunEvent, RunEvents};
+pub use export::{ExportFault, Exported, verify_export};
+pub use inbox::OpenRun;
+pub use inputs::{InputReader, Inputs, parse_input};
+pub use list::{RunFilter, RunSummary, Wake};
+pub use patch::Patched;
+pub use plan_text::{PlanText, beside, file_name, tidy};
+pub use prune::{Prune, Pruned};
+pub use recorded::{Loaded, RecordedRun};
+pub use run::{Driven, ResumeOptions, Run, RunOptions, new_run_id, until_step};
+pub use signal::{CancelOptions, Receiver};
+pub use workspace::{Checked, CheckedPlan, Choice, Workspace, real_host};
+
+use crate::host::Host;
+use crate::journal::store::{Journal as JournalFile, Settings, Store};
+use crate::project::{Location, journal_file, make_own_folder};
+
+/// A project, and the journal of its runs. Clones share both, and any number of runs can go on at once.
+#[derive(Clone)]
+pub struct Planrun {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    host: Arc<dyn Host>,
+    location: Location,
+    /// Opened when somebody needs it.
+    journal: Mutex<Option<Open>>,
+}
+
+/// Where the runs of a project are written down.
+type Journal = Arc<dyn Store>;
+
+struct Open {
+    journal: Journal,
+    /// Whether new runs can be written there.
+    takes_runs: bool,
+}
+
+impl Planrun {
+    /// The project at a folder, or the nearest one above it; without a `planrun.yaml`, the folder itself.
+    ///
+    /// # Errors
+    /// When the folder cannot be used.
+    pub fn open(folder: &Path) -> Result<Self, Error> {
+        let host = real_host();
+        // Plans of the folder stand directly in it.
+        let location = Workspace::locate(&*host, &folder.join(Location::FILE), None)?;
+        Ok(Self::at(host, location))
+    }
+
+    /// The project at a place that has been found.
+    #[must_use]
+    pub fn at(host: Arc<dyn Host>, location: Location) -> Self {
+        Self { shared: Arc::new(Shared { host, location, journal: Mutex::new(None) }) }
+    }
+
+    /// The same with another store for its runs, such as one in memory.
+    #[must_use]
+    pub fn with_store(host: Arc<dyn Host>, location: Location, store: Arc<dyn Store>) -> Self {
+        let journal = Mutex::new(Some(Open { journal: store, takes_runs: true }));
+        Self { shared: Arc::new(Shared { host, location, journal }) }
+    }
+
+    /// The same, where runs have been written down before.
+    ///
+    /// # Errors
+    /// When there is no journal, or it cannot be used.
+    pub fn with_journal(host: Arc<dyn Host>, location: Location) -> Result<Self, Error> {
+        let planrun = Self::at(host, location);
+        planrun.journal()?;
+        Ok(planrun)
+    }
+
+    #[must_use]
+    pub fn location(&self) -> &Location {
+        &self.shared.location
+    }
+
+    #[must_use]
+    pub fn host(&self) -> &Arc<dyn Host> {
+        &self.shared.host
+    }
+
+    /// The project as its files are now.
+    ///
+    /// # Errors
+    /// When the project's file cannot be used.
+    pub fn workspace(&self) -> Result<Workspace, Error> {
+        Workspace::at(self.shared.host.clone(), &self.shared.location)
+    }
+
+    /// Checks a plan text. Files that it uses are found beside it, by its name.
+    ///
+    /// # Errors
+    /// When the project cannot be used; [`Error::Findings`] where the bytes are no text.
+    pub fn check(&self, text: PlanText) -> Result<Checked, Error> {
+        match text {
+            PlanText::Text(source) => Ok(Arc::new(self.workspace()?).checked(source)),
+            PlanText::Broken(report) => Err(Error::Findings(vec![report])),
+        }
+    }
+
+    /// The journal that is there; where it can only be read, for that.
+    fn journal(&self) -> Result<Journal, Error> {
+        let mut open = self.shared.journal.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(open) = &*open {
+            return Ok(open.journal.clone());
+        }
+        let path = journal_file(&self.shared.location.folder);
+        let journal: Journal = Arc::new(JournalFile::open_there(&path, Settings::default(), self.shared.host.clone())?);
+        *open = Some(Open { journal: journal.clone(), takes_runs: false });
+        Ok(journal)
+    }
+
+    /// The journal for a new run, which is made where there is none.
+    fn journal_for_new_runs(&self) -> Result<Journal, Error> {
+        let mut open = self.shared.journal.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(open) = open.as_ref().filter(|open| open.takes_runs) {
+            return Ok(open.journal.clone());
+        }
+        let Shared { host, location, .. } = &*self.shared;
+        let path = journal_file(&location.folder);
+        let journal: Journal = Arc::new(JournalFile::open(&path, Settings::default(), host.clone())?);
+        // After the journal, which makes the folder for its user alone; where git is not used nobody misses what this adds.
+        let _ = make_own_folder(&**host, &location.folder);
+        *open = Some(Open { journal: journal.clone(), takes_runs: true });
+        Ok(journal)
+    }
+}

@@ -1,0 +1,120 @@
+//! A run as the journal has it: what it is bound to, how far it has come, and how it stands.
+
+use std::sync::Arc;
+
+use super::pinned::Pinned;
+use super::run::Job;
+use super::{Error, Inputs, Journal, Planrun, RunSummary};
+use crate::engine::{Outcome, Program};
+use crate::journal::store::{Digest, RunRow};
+use crate::journal::{Entry, EntryError, Kept, Past};
+use crate::protocol::RunState;
+
+/// A run as the journal has it.
+pub struct RecordedRun {
+    pub(super) planrun: Planrun,
+    pub(super) journal: Journal,
+    pub(super) row: RunRow,
+    pub(super) past: Past,
+    pub(super) pinned: Pinned,
+}
+
+/// What a run is bound to, checked again as it was when it began.
+pub struct Loaded {
+    pub program: Arc<Program>,
+    pub inputs: Inputs,
+    pub max_steps: Option<u64>,
+    /// No `recover` arm puts a value in the place of a result.
+    pub strict: bool,
+}
+
+impl Planrun {
+    /// A run, named by its id or the beginning of it, with all that was written of it.
+    ///
+    /// # Errors
+    /// When there is no such run, or what was written cannot be used.
+    pub fn recorded(&self, run: &str) -> Result<RecordedRun, Error> {
+        let journal = self.journal()?;
+        let row = journal.run(run)?;
+        let past = replay(&journal, &row.run)?;
+        self.recorded_as(journal, row, past)
+    }
+
+    pub(super) fn recorded_as(&self, journal: Journal, row: RunRow, past: Past) -> Result<RecordedRun, Error> {
+        let pinned = Pinned::of(&journal, &row, &past)?;
+        Ok(RecordedRun { planrun: self.clone(), journal, row, past, pinned })
+    }
+}
+
+impl RecordedRun {
+    #[must_use]
+    pub fn summary(&self) -> RunSummary {
+        RunSummary::of(&self.journal, self.row.clone())
+    }
+
+    /// The name of the plan's file, as it was given when the run began.
+    #[must_use]
+    pub fn file(&self) -> &str {
+        &self.pinned.file
+    }
+
+    /// The name of the plan in its file.
+    #[must_use]
+    pub fn plan(&self) -> &str {
+        &self.pinned.plan
+    }
+
+    /// Its plan and its inputs of then.
+    ///
+    /// # Errors
+    /// When this version does not understand the plan, or the inputs cannot be read.
+    pub fn load(&self) -> Result<Loaded, Error> {
+        let job = Job::pinned(self)?;
+        Ok(Loaded { program: job.program, inputs: job.inputs, max_steps: job.max_steps, strict: job.strict })
+    }
+
+    /// How the run stands, by living through what was written of it and doing nothing.
+    ///
+    /// # Errors
+    /// When what was written cannot be used.
+    pub async fn outcome(self) -> Result<Outcome, Error> {
+        let mut outcome = Job::pinned(&self)?.look_back(self.past).await;
+        (outcome.state, outcome.interruption) = (RunState::find(&self.row.state).unwrap_or(RunState::Running), None);
+        Ok(outcome)
+    }
+
+    /// Gives every event to a reader, in order, and what was kept of large values where it asks for them.
+    ///
+    /// # Errors
+    /// When one cannot be read, or the reader refuses it.
+    pub fn read_events(&self, take: impl FnMut(Entry, &mut Kept<'_>) -> Result<(), EntryError>) -> Result<(), Error> {
+        read_events(&self.journal, &self.row.run, take)
+    }
+}
+
+/// The state of a run after all that was written of it.
+pub(super) fn replay(journal: &Journal, run: &str) -> Result<Past, Error> {
+    let mut past = Past::default();
+    read_events(journal, run, |entry, kept| past.take(entry, kept))?;
+    Ok(past)
+}
+
+fn read_events(
+    journal: &Journal,
+    run: &str,
+    mut take: impl FnMut(Entry, &mut Kept<'_>) -> Result<(), EntryError>,
+) -> Result<(), Error> {
+    let mut kept = |digest: &str| kept(journal, digest);
+    for event in journal.events(run, 1)? {
+        let event = event?;
+        let taken = Entry::read(event.line.as_bytes()).and_then(|entry| take(entry, &mut kept));
+        taken.map_err(|error| Error::Event { run: run.to_owned(), number: event.number, why: error.to_string() })?;
+    }
+    Ok(())
+}
+
+/// What was kept of a large value.
+pub(super) fn kept(journal: &Journal, digest: &str) -> Result<Vec<u8>, String> {
+    let digest: Digest = digest.parse().map_err(|error| format!("`{digest}`: {error}"))?;
+    journal.blob(digest).map_err(|error| error.to_string())
+}

@@ -1,0 +1,32 @@
+//! What of a run may be seen: everything but what its plan and its tools call sensitive.
+
+use super::pinned::Pinned;
+use super::recorded::kept;
+use super::{Error, Journal};
+use crate::journal::{Entry, Shown};
+
+/// What must not be seen of a run, as far as it has come.
+///
+/// # Errors
+/// When what was written cannot be used.
+pub(super) fn redaction(journal: &Journal, run: &str) -> Result<Shown, Error> {
+    let mut shown = Shown::default();
+    Pinned::read(&journal.pinned(run)?)?.hide(&mut shown)?;
+    for event in journal.events(run, 1)? {
+        let event = event?;
+        if Shown::labels(&event.line) {
+            learn(journal, &event.line, event.number, &mut shown)?;
+        }
+    }
+    Ok(shown)
+}
+
+/// Learns what one event labels.
+///
+/// # Errors
+/// When it cannot be read.
+pub(super) fn learn(journal: &Journal, line: &str, number: u64, shown: &mut Shown) -> Result<(), Error> {
+    let learned =
+        Entry::read(line.as_bytes()).and_then(|entry| shown.learn(entry, &mut |digest| kept(journal, digest)));
+    learned.map_err(|error| Error::Unusable(format!("event {number}: {error}")))
+}

@@ -1,0 +1,399 @@
+//! A run that this process drives: a new one, or one that another process has begun.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use super::base::Base;
+use super::pinned::Pinned;
+use super::recorded::{RecordedRun, replay};
+use super::{CheckedPlan, Error, Inputs, Journal, Planrun, Workspace};
+use crate::diag::closest;
+use crate::engine::{self, Answering, Context, Copies, Defaults, Observer, Outcome, Program, Silence, Until};
+use crate::host::Host;
+use crate::journal::store::{Created, Lease, NewRun, RunRow};
+use crate::journal::{Log, MOST_DEATHS, Past, Summary};
+use crate::mock::{MockOptions, MockServer};
+use crate::protocol::RunState;
+use crate::secrets::Redactor;
+use crate::sema::Plan;
+use crate::source::SourceFile;
+use crate::syntax::{json::definitions, parse};
+use crate::tools::{Catalog, StandIn};
+use crate::types::{ErrorClass, Validation};
+
+/// How a new run is begun.
+#[derive(Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a wish of its own")]
+pub struct RunOptions {
+    /// Its id; made up where there is none. A run of this id with the same plan and inputs is resumed.
+    pub id: Option<String>,
+    /// It ends with its process, and nothing is written down.
+    pub ephemeral: bool,
+    /// App tools answer from their `mock:` sections, over loopback.
+    pub mock: bool,
+    pub max_steps: Option<u64>,
+    /// No `recover` arm puts a value in the place of a result.
+    pub strict: bool,
+    /// Another run, from which it takes over what need not be done again.
+    pub base: Option<Base>,
+    /// A step that is done again, with all that comes after it, though the base has done it.
+    pub from: Option<String>,
+    /// Effects of the base may be done again.
+    pub repeats_effects: bool,
+    /// How this process drives it.
+    pub drive: ResumeOptions,
+}
+
+/// How a process drives a run.
+pub struct ResumeOptions {
+    /// Who answers what the plan asks people.
+    pub answering: Answering,
+    /// What has failed is done again, where the plan pauses for that.
+    pub retries: bool,
+    /// Even where the run was paused because processes died at it.
+    pub again: bool,
+    /// The step of the plan that this process goes up to.
+    pub until: Option<String>,
+    /// Who answers in place of the tools.
+    pub stand_in: Option<Arc<dyn StandIn>>,
+    /// Fires when the process has to let go of the run.
+    pub cancel: CancellationToken,
+}
+
+impl Default for ResumeOptions {
+    fn default() -> Self {
+        let (answering, cancel) = (Answering::default(), CancellationToken::new());
+        Self { answering, retries: true, again: false, until: None, stand_in: None, cancel }
+    }
+}
+
+/// A run, before this process drives it. It holds the lease of the run from now on.
+pub struct Run {
+    id: String,
+    work: Work,
+}
+
+enum Work {
+    /// With the journal that it is written to; nothing where it ends with its process.
+    Job(Box<Job>, Option<Journal>),
+    Ended(Box<RecordedRun>),
+}
+
+/// What came of a run in this process.
+pub struct Driven {
+    pub outcome: Outcome,
+    /// What the tools send and the run must not show.
+    pub secrets: Redactor,
+}
+
+impl Planrun {
+    /// Begins a run: it is written down before anything of it happens. One of the same id, plan and inputs is resumed.
+    ///
+    /// # Errors
+    /// When the plan could not be done as a whole, effects would be repeated without consent, or the journal refuses.
+    pub fn start(&self, plan: &CheckedPlan, inputs: Inputs, options: RunOptions) -> Result<Run, Error> {
+        plan.ready(options.drive.until.is_none())?;
+        let program = Arc::new(Program::new(plan.plan.clone()));
+        let until = options.drive.until.as_deref().map(|step| until_step(&program, step)).transpose()?;
+        let copies = options.base.as_ref().map(|base| copies(base, (&program, &plan.source), &options)).transpose()?;
+        let RunOptions { id, ephemeral, mock, max_steps, strict, drive, .. } = options;
+        let mut job = Job {
+            workspace: plan.workspace.clone(),
+            program,
+            definitions: definitions(&parse(&plan.source).file, &plan.plan.name),
+            inputs,
+            run: id.unwrap_or_else(|| new_run_id(&**self.host())),
+            log: None,
+            past: None,
+            mock,
+            max_steps,
+            strict,
+            copies,
+            until,
+            retries: false,
+            drive,
+        };
+        if ephemeral {
+            return Ok(Run { id: job.run.clone(), work: Work::Job(Box::new(job), None) });
+        }
+        let journal = self.journal_for_new_runs()?;
+        match job.create(&journal, plan)? {
+            Created::New(lease) => job.log = Some(lease),
+            Created::Exists(row) => return self.resume_row(journal, *row, job.drive),
+        }
+        Ok(Run { id: job.run.clone(), work: Work::Job(Box::new(job), Some(journal)) })
+    }
+
+    /// Goes on with a run where it was; of one that has ended, [`Run::drive`] tells how.
+    ///
+    /// # Errors
+    /// When there is no such run, another process drives it, or what was written cannot be used; [`Error::Stuck`] where
+    /// processes died at it and `again` does not ask for another.
+    pub fn resume(&self, run: &str, options: ResumeOptions) -> Result<Run, Error> {
+        let journal = self.journal()?;
+        let row = journal.run(run)?;
+        self.resume_row(journal, row, options)
+    }
+
+    /// Does again what has failed, as a new execution. Of a run that has completed and was then found not to be as it
+    /// should be, that is what found it.
+    ///
+    /// # Errors
+    /// As for [`Self::resume`]; [`Error::Ended`] where the run has ended in another way.
+    pub fn retry(&self, run: &str, options: ResumeOptions) -> Result<Run, Error> {
+        let journal = self.journal()?;
+        let row = journal.run(run)?;
+        let unverified = ErrorClass::Validation(Validation::Verify).to_string();
+        if row.ended && row.error.as_ref() != Some(&unverified) {
+            return Err(Error::Ended { run: row.run, state: row.state });
+        }
+        self.drive_row(journal, row, options)
+    }
+
+    fn resume_row(&self, journal: Journal, row: RunRow, options: ResumeOptions) -> Result<Run, Error> {
+        if row.ended {
+            let past = replay(&journal, &row.run)?;
+            let recorded = self.recorded_as(journal, row, past)?;
+            return Ok(Run { id: recorded.row.run.clone(), work: Work::Ended(Box::new(recorded)) });
+        }
+        self.drive_row(journal, row, options)
+    }
+
+    fn drive_row(&self, journal: Journal, row: RunRow, drive: ResumeOptions) -> Result<Run, Error> {
+        let lease = journal.drive(&row.run)?;
+        let past = replay(&journal, &row.run)?;
+        if past.deaths() >= MOST_DEATHS && !drive.again {
+            return Err(pause(lease, row, &past)?);
+        }
+        let recorded = self.recorded_as(journal, row, past)?;
+        let mut job = Job::pinned(&recorded)?;
+        job.log = Some(lease);
+        job.until = drive.until.as_deref().map(|step| until_step(&job.program, step)).transpose()?;
+        job.past = Some(recorded.past).filter(|past| past.last > 0);
+        (job.retries, job.drive) = (drive.retries, drive);
+        Ok(Run { id: job.run.clone(), work: Work::Job(Box::new(job), Some(recorded.journal)) })
+    }
+}
+
+/// Pauses a run at which processes die. Its events tell of each death, so that lists alone have to be told.
+fn pause(mut lease: Box<dyn Lease>, row: RunRow, past: &Past) -> Result<Error, Error> {
+    let (deaths, event) = (past.deaths(), past.last);
+    let note = Some(format!("died {deaths} times at event {event}"));
+    let (steps_done, steps_all) = (row.steps_done, row.steps_all.unwrap_or(0));
+    let summary = Summary { state: RunState::Paused, wake: None, error: None, note, steps_done, steps_all };
+    lease.summarize(&summary);
+    lease.close()?;
+    Ok(Error::Stuck { run: row.run, deaths, event })
+}
+
+/// What a new run takes over from another one. Effects are not done again without somebody's consent.
+fn copies(base: &Base, plan: (&Program, &SourceFile), options: &RunOptions) -> Result<Copies, Error> {
+    let (copies, repeated) = base.copies(plan, options.from.as_deref())?;
+    if repeated.is_empty() || options.repeats_effects {
+        return Ok(Copies { repeats_effects: options.repeats_effects, ..copies });
+    }
+    Err(Error::RepeatsEffects { run: copies.run.to_string(), steps: repeated })
+}
+
+/// The step of a plan that a run goes up to.
+///
+/// # Errors
+/// When the plan itself has no such step.
+pub fn until_step(program: &Program, step: &str) -> Result<Until, Error> {
+    Until::new(program, step).ok_or_else(|| {
+        let hint = match closest(step, Until::steps(program)) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("its own steps are {}", Until::steps(program).collect::<Vec<_>>().join(", ")),
+        };
+        let (plan, step) = (program.plan.name.to_string(), step.to_owned());
+        Error::UnknownStep { plan, step, purpose: " to go up to", hint }
+    })
+}
+
+impl Run {
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Whether nothing of it is left to do.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        matches!(self.work, Work::Ended(_))
+    }
+
+    /// Its plan; nothing where it has ended.
+    #[must_use]
+    pub fn plan(&self) -> Option<&Plan> {
+        match &self.work {
+            Work::Job(job, _) => Some(&job.program.plan),
+            Work::Ended(_) => None,
+        }
+    }
+
+    /// Whether it goes on from what another process has done of it.
+    #[must_use]
+    pub fn continues(&self) -> bool {
+        matches!(&self.work, Work::Job(job, _) if job.past.is_some())
+    }
+
+    /// Whether another process can go on with it after this one.
+    #[must_use]
+    pub fn is_durable(&self) -> bool {
+        matches!(&self.work, Work::Job(_, Some(_)))
+    }
+
+    /// Runs to the end, or to where somebody is needed, and gives the run back. Of a run that has ended, what the journal
+    /// tells of it.
+    ///
+    /// # Errors
+    /// When the tools cannot be had, or what was written cannot be used.
+    pub async fn drive(self, observer: &mut dyn Observer) -> Result<Driven, Error> {
+        match self.work {
+            Work::Job(job, journal) => {
+                let driven = job.execute(observer).await;
+                if let Some(journal) = journal {
+                    // It waits for the disk. That it cannot be waited for changes nothing of what was written.
+                    let _ = tokio::task::spawn_blocking(move || journal.wait_given_back(&self.id)).await;
+                }
+                driven
+            }
+            Work::Ended(recorded) => Ok(Driven { outcome: recorded.outcome().await?, secrets: Redactor::default() }),
+        }
+    }
+}
+
+/// A run and everything that it needs.
+pub(super) struct Job {
+    workspace: Arc<Workspace>,
+    pub(super) program: Arc<Program>,
+    /// What each statement of its plan means, by its name.
+    definitions: BTreeMap<String, String>,
+    pub(super) inputs: Inputs,
+    run: String,
+    log: Option<Box<dyn Log>>,
+    past: Option<Past>,
+    mock: bool,
+    pub(super) max_steps: Option<u64>,
+    pub(super) strict: bool,
+    /// What another run has to give.
+    copies: Option<Copies>,
+    until: Option<Until>,
+    retries: bool,
+    drive: ResumeOptions,
+}
+
+impl Job {
+    /// A run as it was written down: its plan, its project and its inputs of then.
+    pub(super) fn pinned(recorded: &RecordedRun) -> Result<Self, Error> {
+        let (pinned, location) = (&recorded.pinned, recorded.planrun.location());
+        let host = recorded.planrun.host().clone();
+        let workspace = Workspace::pinned(host, location, pinned.has_project_file, pinned.pins(&location.folder))?;
+        let source = SourceFile::new(&*pinned.file, &*pinned.text);
+        let plan = workspace.check(&source).plans.iter().find(|plan| *plan.name == *pinned.plan).cloned();
+        let plan = plan.ok_or_else(|| {
+            Error::Unusable(format!("the plan `{}` of the run is not understood by this planrun", pinned.plan))
+        })?;
+        Ok(Self {
+            workspace: Arc::new(workspace),
+            program: Arc::new(Program::new(plan)),
+            definitions: pinned.definitions(),
+            inputs: pinned.inputs()?,
+            run: recorded.row.run.clone(),
+            log: None,
+            past: None,
+            mock: pinned.mock,
+            max_steps: pinned.max_steps,
+            strict: pinned.strict,
+            copies: None,
+            until: None,
+            retries: false,
+            drive: ResumeOptions::default(),
+        })
+    }
+
+    /// Writes down what the run is bound to, before anything of it happens.
+    fn create(&self, journal: &Journal, plan: &CheckedPlan) -> Result<Created<Box<dyn Lease>>, Error> {
+        let workspace = &self.workspace;
+        let pinned = Pinned::new(
+            (plan.source.name(), plan.source.text(), &plan.plan),
+            (&workspace.location.folder, workspace.location.file.is_some(), &workspace.pins()),
+            &self.inputs,
+            (self.mock, self.max_steps, self.strict),
+        );
+        let new = NewRun {
+            run: &self.run,
+            plan: &plan.plan.name,
+            digest: pinned.digest(),
+            pinned: &pinned.to_bytes(),
+            at: workspace.host.now(),
+        };
+        Ok(journal.create(&new)?)
+    }
+
+    async fn execute(mut self, observer: &mut dyn Observer) -> Result<Driven, Error> {
+        let mock = if self.mock { Some(self.workspace.start_mock().await?) } else { None };
+        let tools = match &mock {
+            Some(server) => self.workspace.catalog(Some(&|app| server.endpoint(app))),
+            None => self.workspace.catalog(None),
+        };
+        let mut secrets = tools.secrets();
+        let (program, inputs) = (self.program.clone(), std::mem::take(&mut self.inputs));
+        let outcome = engine::run(&program, &inputs.0, self.context(tools, observer)).await;
+        if let Some(server) = mock {
+            server.shutdown().await;
+        }
+        secrets.join(outcome.secrets());
+        Ok(Driven { outcome, secrets })
+    }
+
+    /// Lives through what was written of the run, and calls nothing.
+    pub(super) async fn look_back(mut self, past: Past) -> Outcome {
+        self.past = Some(past);
+        let (tools, mut nobody) = (self.workspace.catalog(None), Silence);
+        let (program, inputs) = (self.program.clone(), std::mem::take(&mut self.inputs));
+        let context = Context { only_looks: true, ..self.context(tools, &mut nobody) };
+        engine::run(&program, &inputs.0, context).await
+    }
+
+    fn context(self, tools: Arc<Catalog>, observer: &mut dyn Observer) -> Context<'_> {
+        Context {
+            limit: self.workspace.limit.clone(),
+            root: self.workspace.project.root.clone(),
+            defaults: Defaults { max_steps: self.max_steps, strict: self.strict, ..self.workspace.defaults() },
+            log: self.log,
+            definitions: self.definitions,
+            past: self.past,
+            copies: self.copies,
+            retries: self.retries,
+            answering: self.drive.answering,
+            until: self.until,
+            stand_in: self.drive.stand_in,
+            cancel: self.drive.cancel,
+            ..Context::new(self.workspace.host.clone(), tools, &self.run, observer)
+        }
+    }
+}
+
+impl Workspace {
+    /// The test double of the project's apps, on a free port of the loopback interface.
+    ///
+    /// # Errors
+    /// When it cannot listen.
+    pub async fn start_mock(&self) -> Result<MockServer, Error> {
+        let started = MockServer::start(&self.project.apps, MockOptions::default(), self.host.clone()).await;
+        started.map_err(|error| Error::Unusable(format!("the mock of the apps cannot start: {error}")))
+    }
+}
+
+/// A time-ordered identifier (UUID version 7, RFC 9562).
+pub fn new_run_id(host: &dyn Host) -> String {
+    let millis = u64::try_from(host.now() / 1_000_000).unwrap_or(0);
+    let (high, low) = (host.random(), host.random());
+    let mut random = [0; 10];
+    random[..8].copy_from_slice(&high.to_le_bytes());
+    random[8..].copy_from_slice(&low.to_le_bytes()[..2]);
+    uuid::Builder::from_unix_timestamp_millis(millis, &random).into_uuid().to_string()
+}
