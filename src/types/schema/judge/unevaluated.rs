@@ -1,4 +1,4 @@
-//! `unevaluatedProperties` and `unevaluatedItems`: the parts of a value that no other keyword looks at.
+//! `unevaluatedProperties` and `unevaluatedItems`: the parts of a value that no other keyword evaluates.
 
 use serde_json::{Map, Value as Json};
 
@@ -6,10 +6,11 @@ use super::lists::{Elements, elements};
 use super::objects::{Object, Presence};
 use super::{Judge, Known, Verdict, list};
 
-/// Whether a keyword looks at a part.
+/// Whether a keyword evaluates a part, as JSON Schema calls it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Looked {
+enum Evaluated {
     No,
+    /// Only the run can tell.
     Open,
     Yes,
 }
@@ -30,15 +31,15 @@ impl Judge<'_> {
         object: &Object<'_>,
     ) -> Verdict {
         let own = Verdict::all(object.fields.iter().map(|field| {
-            let looked = self.looked_beside(schema, Part::Field(&field.name), known);
+            let evaluated = self.evaluated_beside(schema, Part::Field(&field.name), known);
             let verdict = match (field.sure, wanted) {
-                _ if looked == Looked::Yes => return Verdict::Fits,
+                _ if evaluated == Evaluated::Yes => return Verdict::Fits,
                 (true, Json::Bool(false)) => {
                     Verdict::cannot("unevaluatedProperties", format!("must not have the field {}", field.name))
                 }
                 _ => self.field(wanted, field),
             };
-            if looked == Looked::Open { verdict.if_there() } else { verdict }
+            if evaluated == Evaluated::Open { verdict.if_there() } else { verdict }
         }));
         own.and(|| object.rest.as_ref().map_or(Verdict::Fits, |rest| self.schema(wanted, rest).if_there()))
     }
@@ -46,18 +47,18 @@ impl Judge<'_> {
     pub(super) fn unevaluated_elements(&self, wanted: &Json, schema: &Map<String, Json>, known: &Known) -> Verdict {
         match elements(known) {
             Some(Elements::All(all)) => Verdict::all(all.iter().enumerate().map(|(index, element)| {
-                let looked = self.looked_beside(schema, Part::Element(index, element), known);
-                if looked == Looked::Yes {
+                let evaluated = self.evaluated_beside(schema, Part::Element(index, element), known);
+                if evaluated == Evaluated::Yes {
                     return Verdict::Fits;
                 }
                 let verdict = self.schema(wanted, element).within(&index.to_string());
-                if looked == Looked::Open { verdict.if_there() } else { verdict }
+                if evaluated == Evaluated::Open { verdict.if_there() } else { verdict }
             })),
-            // What looks at the last of very many elements looks at those before it.
+            // What evaluates the last of very many elements evaluates those before it.
             Some(Elements::AnyNumber(element)) => {
-                match self.looked_beside(schema, Part::Element(usize::MAX, &element), known) {
-                    Looked::Yes => Verdict::Fits,
-                    Looked::No | Looked::Open => self.schema(wanted, &element).if_there(),
+                match self.evaluated_beside(schema, Part::Element(usize::MAX, &element), known) {
+                    Evaluated::Yes => Verdict::Fits,
+                    Evaluated::No | Evaluated::Open => self.schema(wanted, &element).if_there(),
                 }
             }
             None => Verdict::Unknown,
@@ -65,82 +66,91 @@ impl Judge<'_> {
     }
 
     /// What the keywords beside say of a part.
-    fn looked_beside(&self, schema: &Map<String, Json>, part: Part<'_>, known: &Known) -> Looked {
+    fn evaluated_beside(&self, schema: &Map<String, Json>, part: Part<'_>, known: &Known) -> Evaluated {
         let beside = |keyword: &str| !matches!(keyword, "unevaluatedProperties" | "unevaluatedItems");
         let beside = schema.iter().filter(|(keyword, _)| beside(keyword));
-        first_sure(beside.map(|(keyword, wanted)| self.looks(keyword, wanted, schema, part, known)))
+        first_sure(beside.map(|(keyword, wanted)| self.evaluates(keyword, wanted, schema, part, known)))
     }
 
-    fn looked(&self, schema: &Json, part: Part<'_>, known: &Known) -> Looked {
-        let Json::Object(schema) = schema else { return Looked::No };
+    fn evaluated(&self, schema: &Json, part: Part<'_>, known: &Known) -> Evaluated {
+        let Json::Object(schema) = schema else { return Evaluated::No };
         if !self.enter() {
-            return Looked::Open;
+            return Evaluated::Open;
         }
-        let looked =
-            first_sure(schema.iter().map(|(keyword, wanted)| self.looks(keyword, wanted, schema, part, known)));
+        let evaluated =
+            first_sure(schema.iter().map(|(keyword, wanted)| self.evaluates(keyword, wanted, schema, part, known)));
         self.leave();
-        looked
+        evaluated
     }
 
-    fn looks(&self, keyword: &str, wanted: &Json, schema: &Map<String, Json>, part: Part<'_>, known: &Known) -> Looked {
-        let yes = |holds: bool| if holds { Looked::Yes } else { Looked::No };
+    fn evaluates(
+        &self,
+        keyword: &str,
+        wanted: &Json,
+        schema: &Map<String, Json>,
+        part: Part<'_>,
+        known: &Known,
+    ) -> Evaluated {
+        let yes = |holds: bool| if holds { Evaluated::Yes } else { Evaluated::No };
         match (keyword, part) {
             ("properties", Part::Field(name)) => yes(wanted.get(name).is_some()),
             ("patternProperties", Part::Field(name)) => {
                 let patterns = wanted.as_object().into_iter().flat_map(Map::keys);
-                first_sure(patterns.map(|pattern| self.matches(pattern, name).map_or(Looked::Open, yes)))
+                first_sure(patterns.map(|pattern| self.matches(pattern, name).map_or(Evaluated::Open, yes)))
             }
             ("additionalProperties" | "unevaluatedProperties", Part::Field(_))
-            | ("items" | "unevaluatedItems", Part::Element(..)) => Looked::Yes,
+            | ("items" | "unevaluatedItems", Part::Element(..)) => Evaluated::Yes,
             ("prefixItems", Part::Element(index, _)) => yes(index < list(wanted).len()),
             ("contains", Part::Element(_, element)) => match self.schema(wanted, element) {
-                Verdict::Fits => Looked::Yes,
-                Verdict::Unknown => Looked::Open,
-                Verdict::Cannot(_) => Looked::No,
+                Verdict::Fits => Evaluated::Yes,
+                Verdict::Unknown => Evaluated::Open,
+                Verdict::Cannot(_) => Evaluated::No,
             },
-            ("$ref", _) => self.target(wanted).map_or(Looked::Open, |target| self.looked(target, part, known)),
-            ("$dynamicRef", _) => Looked::Open,
-            ("allOf", _) => first_sure(list(wanted).iter().map(|inner| self.looked(inner, part, known))),
-            ("anyOf" | "oneOf", _) => first_sure(list(wanted).iter().map(|inner| self.looked_if(inner, part, known))),
+            ("$ref", _) => self.target(wanted).map_or(Evaluated::Open, |target| self.evaluated(target, part, known)),
+            ("$dynamicRef", _) => Evaluated::Open,
+            ("allOf", _) => first_sure(list(wanted).iter().map(|inner| self.evaluated(inner, part, known))),
+            ("anyOf" | "oneOf", _) => {
+                first_sure(list(wanted).iter().map(|inner| self.evaluated_if(inner, part, known)))
+            }
             ("if", _) => {
                 let branch =
-                    |keyword| schema.get(keyword).map_or(Looked::No, |branch| self.looked(branch, part, known));
+                    |keyword| schema.get(keyword).map_or(Evaluated::No, |branch| self.evaluated(branch, part, known));
                 match self.schema(wanted, known) {
-                    Verdict::Fits => self.looked(wanted, part, known).max(branch("then")),
+                    Verdict::Fits => self.evaluated(wanted, part, known).max(branch("then")),
                     Verdict::Cannot(_) => branch("else"),
                     Verdict::Unknown => {
-                        let then = self.looked(wanted, part, known).max(branch("then"));
-                        if then == branch("else") { then } else { Looked::Open }
+                        let then = self.evaluated(wanted, part, known).max(branch("then"));
+                        if then == branch("else") { then } else { Evaluated::Open }
                     }
                 }
             }
             ("dependentSchemas", _) => {
-                let Some(object) = Object::of(known) else { return Looked::No };
+                let Some(object) = Object::of(known) else { return Evaluated::No };
                 first_sure(wanted.as_object().into_iter().flatten().map(|(name, inner)| match object.presence(name) {
-                    Presence::Sure => self.looked(inner, part, known),
-                    Presence::Open => self.looked(inner, part, known).min(Looked::Open),
-                    Presence::Never => Looked::No,
+                    Presence::Sure => self.evaluated(inner, part, known),
+                    Presence::Open => self.evaluated(inner, part, known).min(Evaluated::Open),
+                    Presence::Never => Evaluated::No,
                 }))
             }
-            _ => Looked::No,
+            _ => Evaluated::No,
         }
     }
 
-    /// A schema looks at the parts of the values that keep it.
-    fn looked_if(&self, schema: &Json, part: Part<'_>, known: &Known) -> Looked {
+    /// A schema evaluates parts of the values that keep it.
+    fn evaluated_if(&self, schema: &Json, part: Part<'_>, known: &Known) -> Evaluated {
         match self.schema(schema, known) {
-            Verdict::Fits => self.looked(schema, part, known),
-            Verdict::Unknown => self.looked(schema, part, known).min(Looked::Open),
-            Verdict::Cannot(_) => Looked::No,
+            Verdict::Fits => self.evaluated(schema, part, known),
+            Verdict::Unknown => self.evaluated(schema, part, known).min(Evaluated::Open),
+            Verdict::Cannot(_) => Evaluated::No,
         }
     }
 }
 
-fn first_sure(all: impl Iterator<Item = Looked>) -> Looked {
-    let mut most = Looked::No;
-    for looked in all {
-        most = most.max(looked);
-        if most == Looked::Yes {
+fn first_sure(all: impl Iterator<Item = Evaluated>) -> Evaluated {
+    let mut most = Evaluated::No;
+    for evaluated in all {
+        most = most.max(evaluated);
+        if most == Evaluated::Yes {
             break;
         }
     }
